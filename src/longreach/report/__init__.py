@@ -1,0 +1,4 @@
+"""Values to text, JSON and Markdown. Pure.
+
+May import every room below `cli`.
+"""

@@ -1,0 +1,71 @@
+"""What goes into KV sizing and what comes out."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from longreach.engine.release import Release
+from longreach.model.spec import ModelSpec
+
+
+@dataclass(frozen=True, slots=True)
+class KvCacheRequest:
+    """Everything that decides how vLLM lays out and counts the KV cache of one instance."""
+
+    model: ModelSpec
+    release: Release
+    max_model_len: int
+    available_bytes_per_gpu: (
+        int  # what is left to KV on each GPU (`--kv-cache-memory-bytes`, less multimodal IPC memory)
+    )
+    tp_size: int = 1
+    pp_size: int = 1
+    dcp_size: int = 1
+    kv_cache_dtype: str = "auto"
+    max_num_batched_tokens: int = 2048
+    num_speculative_tokens: int = 0
+    use_draft_layers: bool = False  # MTP: the model's draft layers join the pool
+    prefix_caching: bool = True
+    async_scheduling: bool = True
+    hybrid_kv_cache_manager: bool = True
+    block_size: int | None = None  # --block-size
+    default_block_size: int = (
+        16  # what the attention backend of this device takes when none is given (CPU 128, FLASHMLA 64, ...)
+    )
+    min_kernel_block_size: int = 16  # smallest block the attention kernel accepts (CPU 32)
+    mamba_cache_dtype: str = "auto"
+    mamba_ssm_cache_dtype: str = "auto"
+    force_fp32_state: bool = False  # the CPU platform keeps gated-delta state in float32
+    gdn_flashinfer_prefill: bool = False  # SM90, SM10x/SM12x with head_k_dim 128 on CUDA 13
+
+
+@dataclass(frozen=True, slots=True)
+class KvGroup:
+    """One KV cache group: layers that share a block table. Bytes are per GPU."""
+
+    kind: str  # "full_attention", "sliding_window", "chunked_local", "mla", "recurrent", "cross_attention"
+    num_layers: int
+    block_size: int  # tokens
+    page_size_bytes: int  # one block in one layer
+    blocks_per_request: int  # at max_model_len
+
+
+@dataclass(frozen=True, slots=True)
+class KvCapacity:
+    """How vLLM counts the pool. `kv_capacity_tokens` and `max_concurrency` are what the release prints;
+    both are None when it refuses to start (`starts` is False).
+    """
+
+    certainty: Literal["exact", "estimate"]
+    block_size: int  # what cache_config.block_size ends as
+    bytes_per_block: int
+    num_blocks: int
+    blocks_per_request: int
+    kv_capacity_tokens: int
+    max_concurrency: float
+    needed_bytes_per_gpu: int  # to start at max_model_len, the null block included where the release reserves it
+    available_bytes_per_gpu: int
+    largest_max_model_len: int  # largest length that starts; 0 when none does
+    starts: bool
+    groups: tuple[KvGroup, ...]
+    refusal: str | None = None  # the sentence vLLM prints when it refuses
+    estimate_reason: str | None = None

@@ -1,0 +1,62 @@
+import pytest
+
+from longreach.errors import UsageError
+from longreach.units import did_you_mean, format_bytes, format_duration, parse_bytes, parse_tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("750k", 750_000),
+        ("0.75m", 750_000),
+        ("1M", 1_048_576),
+        ("262144", 262_144),
+        ("750_000", 750_000),
+        ("1.5K", 1536),
+    ],
+)
+def test_tokens_follow_vllm_suffixes(text: str, tokens: int) -> None:
+    assert parse_tokens(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("10G", 10 * 2**30),
+        ("10g", 10**10),
+        ("10GiB", 10 * 2**30),
+        ("10 gb", 10**10),
+        ("200GiB", 200 * 2**30),
+        ("4096", 4096),
+    ],
+)
+def test_bytes_tell_decimal_from_binary(text: str, size_bytes: int) -> None:
+    assert parse_bytes(text) == size_bytes
+
+
+@pytest.mark.parametrize("text", ["", "ten", "10GG", "-1", "1.5", "750,000", "1e6"])
+def test_malformed_token_counts_are_usage_errors(text: str) -> None:
+    with pytest.raises(UsageError, match="token count"):
+        parse_tokens(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.84, "840 ms"), (4.2, "4.2 s"), (215, "3 min 35 s"), (3840, "1 h 04 min"), (59.97, "1 min 00 s")],
+)
+def test_durations_read_naturally(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
+
+
+def test_byte_sizes_use_the_largest_binary_unit() -> None:
+    assert [format_bytes(size) for size in (0, 32 * 2**10, 10 * 2**30, 24_576_000_000)] == [
+        "0 B",
+        "32 KiB",
+        "10 GiB",
+        "22.89 GiB",
+    ]
+
+
+def test_a_near_miss_is_suggested_whatever_its_case() -> None:
+    assert "'RTX 4090'" in did_you_mean("rtx4090", ("RTX 4090", "A100"))
+    assert did_you_mean("zzz", ("RTX 4090",)) == ""
