@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from longreach.engine.options import YarnOptions
 from longreach.engine.release import Release
 from longreach.model.spec import ModelSpec
+from longreach.units import Certainty
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class KvGroup:
 @dataclass(frozen=True, slots=True)
 class KvCapacity:
     """How vLLM counts the pool. `kv_capacity_tokens` and `max_concurrency` are what the release prints;
-    both are None when it refuses to start (`starts` is False).
+    when `starts` is False it refuses instead, with `refusal`.
     """
 
     certainty: Literal["exact", "estimate"]
@@ -69,3 +71,46 @@ class KvCapacity:
     groups: tuple[KvGroup, ...]
     refusal: str | None = None  # the sentence vLLM prints when it refuses
     estimate_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TierCapacity:
+    """What one place holds. `capacity_tokens` of the CPU and disk tier is other requests' prefixes: a tier never extends
+    what one running request may hold.
+    """
+
+    name: Literal["gpu", "cpu", "disk"]
+    capacity_tokens: int | None  # None: unbounded or unknown
+    capacity_bytes: int | None  # whole instance
+    certainty: Certainty
+    num_chunks: int | None = None
+    chunk_bytes: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBudget:
+    """Where one GPU's bytes go. A pair is a low-to-high range; exact figures have both ends equal."""
+
+    gpu_total_bytes: tuple[int, int] | None  # as CUDA sees it
+    weights_bytes: tuple[int, int] | None
+    weights_certainty: Certainty
+    weights_source: str
+    other_bytes: tuple[int, int] | None  # activations, CUDA graphs, NCCL, context, rope table
+    rope_table_bytes: int
+    kv_bytes: tuple[int, int] | None  # what is left to KV, or exactly what was asked for
+    kv_certainty: Certainty
+    fits: bool | None  # None: cannot tell
+
+
+@dataclass(frozen=True, slots=True)
+class RopePlan:
+    """How the model reaches the wanted length."""
+
+    native_tokens: int
+    wanted_tokens: int
+    factor: float | None  # None: no scaling needed
+    table_bytes_per_gpu: int  # cos/sin table
+    options: YarnOptions | None
+    reachable: bool  # False: the model's rope cannot be stretched this way
+    reason: str
