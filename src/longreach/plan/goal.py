@@ -1,4 +1,4 @@
-"""What the user wants: every option of `longreach plan` as one value. None means: choose, and say why."""
+"""What the user wants of one instance: every option of `longreach plan` as one value. None: choose, and say why."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,6 @@ class Goal:
     pp_size: int | None = None
     dp_size: int | None = None
     dcp_size: int | None = None
-    num_instances: int = 1
     kv_cache_dtype: str | None = None
     kv_cache_memory_bytes: int | None = None
     gpu_memory_utilization: float | None = None
@@ -42,3 +41,11 @@ class Goal:
     port: int = 8000
     extra_args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedGoal:
+    """One instance of a deployment; a plan has one or more, each on its own GPUs and port."""
+
+    name: str
+    goal: Goal

@@ -1,0 +1,63 @@
+"""The command line: one group, every command a module beside this one. The only place that prints errors and exits."""
+
+import signal
+import sys
+from typing import Any
+
+import click
+
+from longreach._version import __version__
+from longreach.cli.commands import COMMANDS
+from longreach.errors import LongreachError
+from longreach.report.findings_text import render_error
+from longreach.report.style import Paint
+
+
+class _Suggesting(click.Group):
+    """A group that answers a mistyped command with the nearest one."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        from longreach.units import did_you_mean
+
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], self.list_commands(ctx)) or "see: longreach --help"
+            raise click.UsageError(f"no command '{args[0]}'; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Suggesting, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, "--version", "-V", prog_name="longreach")
+def cli() -> None:
+    """Plan, start and prove long-context vLLM deployments on one multi-GPU box.
+
+    \b
+      longreach plan qwen3.6-27b --gpus 4xRTX4090 --max-model-len 750k -o plan.yaml
+      longreach up plan.yaml
+      longreach verify plan.yaml
+      longreach down
+
+    Exit codes: 0 fine, 1 findings of severity error or a failed check, 2 wrong usage.
+    """
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run and exit. Every foreseen error becomes what / why / fix on stderr."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `longreach plan ... | head` ends quietly
+    sys.exit(run(argv))
+
+
+def run(argv: list[str] | None = None) -> int:
+    """The exit code of one command line."""
+    try:
+        result: Any = cli.main(args=argv, prog_name="longreach", standalone_mode=False)
+    except LongreachError as error:
+        click.echo("\n".join(render_error(error, Paint(sys.stderr.isatty()))), err=True)
+        return error.exit_code
+    except click.exceptions.Abort:
+        click.echo("stopped", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    return result if isinstance(result, int) else 0

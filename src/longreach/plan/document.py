@@ -1,0 +1,102 @@
+"""The plan as a document (what `--json` prints and plan.yaml holds) and back.
+
+`argv` and `env` are the authority on what runs: `options`, `shell`, host and port are derived from them again when a document is
+read, so a flag edited by hand takes effect and the difference to the planned figures is found when the engine starts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from longreach.engine.command import parse_command
+from longreach.engine.options import EngineOptions, ServeCommand
+from longreach.engine.release import get_release
+from longreach.engine.shell import render_shell
+from longreach.errors import InputFileError, LongreachError
+from longreach.plan.values import SCHEMA, Plan
+
+_REPLAN = "make it again with: longreach plan MODEL ... -o plan.yaml"
+
+
+def plan_to_document(plan: Plan) -> dict[str, Any]:
+    """Plain dicts, lists, strings and numbers; keys as in the JSON contract, `schema` first."""
+    document = asdict(plan)
+    for instance in document["instances"]:
+        del instance["options"]
+    schema = document.pop("schema")
+    return {"schema": schema, **_plain(document)}
+
+
+def plan_from_document(document: object, origin: str = "plan") -> Plan:
+    """A plan from a parsed document; unknown keys, wrong types and other schema versions are InputFileErrors."""
+    if not isinstance(document, Mapping):
+        raise InputFileError(f"{origin} is not a plan", f"it holds a {type(document).__name__}, not a mapping", _REPLAN)
+    if document.get("schema") != SCHEMA:
+        found = document.get("schema")
+        why = f"its schema is {found!r}" if found else "it has no 'schema' key"
+        raise InputFileError(f"{origin} is not a plan this version reads", f"{why}; expected {SCHEMA!r}", _REPLAN)
+    return _structure(_with_derived(document, origin), origin)
+
+
+def _with_derived(document: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    instances = document.get("instances")
+    if not isinstance(instances, list) or not all(isinstance(item, Mapping) for item in instances):
+        raise InputFileError(
+            f"{origin} has no list of instances", f"'instances' is {type(instances).__name__}", _REPLAN
+        )
+    release = get_release(str(document.get("release")))
+    derived = []
+    for instance in instances:
+        argv, env = instance.get("argv"), instance.get("env", {})
+        if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
+            raise InputFileError(f"{origin} has an instance without argv", "argv must be a list of strings", _REPLAN)
+        if not isinstance(env, Mapping) or not all(isinstance(value, str) for value in env.values()):
+            raise InputFileError(
+                f"{origin} has a malformed env", "env must map names to strings (quote numbers)", _REPLAN
+            )
+        try:
+            options = parse_command(argv, env, release)
+        except LongreachError as error:
+            raise InputFileError(f"{origin} holds a command that {error.what}", error.why, error.fix) from error
+        command = ServeCommand(tuple(argv), tuple(env.items()))
+        derived.append(
+            {**instance, "shell": render_shell(command), "host": options.host, "port": options.port, "options": options}
+        )
+    return {**document, "instances": derived}
+
+
+def _structure(document: dict[str, Any], origin: str) -> Plan:
+    # Imported here: 70 ms that only those who read a plan pay.
+    from cattrs import ClassValidationError, Converter, transform_error
+
+    converter = Converter(forbid_extra_keys=True, detailed_validation=True)
+    converter.register_structure_hook(EngineOptions, lambda value, _: value)
+    converter.register_structure_hook(object, lambda value, _: _frozen(value))
+    for kind in (int, float, str, bool):
+        converter.register_structure_hook(kind, _strict)
+    try:
+        return converter.structure(document, Plan)
+    except ClassValidationError as error:
+        problems = [line.removesuffix(" @ $") for line in transform_error(error, path=origin)]
+        raise InputFileError(f"{origin} is not a valid plan", "; ".join(problems[:5]), _REPLAN) from error
+
+
+def _strict(value: Any, kind: type) -> Any:
+    """No silent conversion: YAML already has types. An int stands for a float, a bool for nothing but a bool."""
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise ValueError(f"expected {kind.__name__}, found {value!r}")
+    return value
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,120 @@
+"""The plan: what was decided, what it will do, and what is wrong with it. Its field names are the JSON contract."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from longreach.engine.options import EngineOptions
+from longreach.forecast.values import Span, SpeedForecast, TierForecast
+from longreach.rules.finding import Finding
+from longreach.sizing.values import KvCapacity, MemoryBudget, RopePlan
+from longreach.units import Certainty
+
+SCHEMA = "longreach/plan/1"
+
+Verdict = Literal["fits", "does_not_fit", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something that was not given and therefore chosen."""
+
+    option: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedModel:
+    """The model as the plan understood it. `kv_bytes_per_token` is whole-model at the planned KV dtype, growing layers only."""
+
+    name: str
+    reference: str  # what `vllm serve` is given
+    architecture: str
+    num_layers: int
+    layer_kinds: dict[str, int]
+    num_kv_heads: int
+    head_dim: int
+    native_context_tokens: int
+    kv_bytes_per_token: int | None
+    total_parameters: int | None
+    active_parameters: int | None
+    quantization: str
+    is_hybrid: bool
+    is_multimodal: bool
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMachine:
+    """The machine the plan is for."""
+
+    gpu: str | None
+    num_gpus: int
+    gpu_memory_bytes: int | None
+    link: str | None
+    ram_bytes: int | None
+    num_numa_nodes: int | None
+    device_type: str
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTier:
+    """One place where KV blocks rest."""
+
+    name: Literal["gpu", "cpu", "disk"]
+    capacity_tokens: int | None
+    capacity_bytes: int | None
+    reload_tokens_per_s: Span | None
+    certainty: Certainty
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrencyFigures:
+    """Requests of the mean input length: running at once on the GPUs, and prefixes kept with the CPU tier."""
+
+    prompt_tokens: int
+    gpu: float | None
+    gpu_and_cpu: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePlan:
+    """One vLLM process group: the command that runs, and what it will be able to do."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    shell: str
+    host: str
+    port: int
+    gpu_indices: tuple[int, ...]
+    max_model_len: int
+    options: EngineOptions
+    kv_cache: KvCapacity | None
+    memory: MemoryBudget | None
+    rope: RopePlan | None
+    tiers: tuple[PlannedTier, ...]
+    tier_forecasts: tuple[TierForecast, ...]
+    speed: tuple[SpeedForecast, ...]
+    concurrency_at_mean_input: ConcurrencyFigures | None
+
+    @property
+    def base_url(self) -> str:
+        """Where this instance listens."""
+        return f"http://{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A decision with its arithmetic. `findings` are of all instances, worst first."""
+
+    verdict: Verdict
+    model: PlannedModel
+    machine: PlannedMachine
+    release: str
+    instances: tuple[InstancePlan, ...]
+    findings: tuple[Finding, ...]
+    choices: tuple[Choice, ...] = ()
+    schema: str = SCHEMA

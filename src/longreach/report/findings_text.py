@@ -1,0 +1,53 @@
+"""Findings and errors as people read them: what, why, fix."""
+
+from collections.abc import Sequence
+from textwrap import wrap
+
+from longreach.errors import LongreachError
+from longreach.report.style import Paint
+from longreach.rules.finding import Finding
+
+WIDTH = 110
+_COLOUR = {"error": "red", "warning": "yellow", "advice": "cyan"}
+
+
+def render_finding(finding: Finding, paint: Paint) -> list[str]:
+    """`error[LR103]: what`, then why and fix, wrapped; a fix of several lines or a command is kept as it is."""
+    head = paint(f"{finding.severity}[{finding.code}]", "bold", _COLOUR[finding.severity])
+    return [f"{head}: {finding.what}", *_clause("why", finding.why), *_clause("fix", finding.fix)]
+
+
+def render_findings(findings: Sequence[Finding], paint: Paint) -> list[str]:
+    """All findings after a line that counts them by severity."""
+    if not findings:
+        return [paint("No findings.", "green")]
+    counts = [(word, sum(1 for item in findings if item.severity == word)) for word in ("error", "warning", "advice")]
+    summary = ", ".join(
+        f"{count} {word}{'s' if count != 1 and word != 'advice' else ''}" for word, count in counts if count
+    )
+    lines = [paint(f"Findings: {summary}", "bold")]
+    for finding in findings:
+        lines += render_finding(finding, paint)
+    return lines
+
+
+def render_error(error: LongreachError, paint: Paint) -> list[str]:
+    """An error that ended a command."""
+    head = paint("error", "bold", "red")
+    return [f"{head}: {error.what}", *_clause("why", error.why), *_clause("fix", error.fix)]
+
+
+def _clause(name: str, text: str) -> list[str]:
+    lines: list[str] = []
+    for paragraph in text.splitlines() or [""]:
+        indent = f"  {name}: " if not lines else " " * (len(name) + 4)
+        wrapped = wrap(
+            paragraph,
+            WIDTH,
+            initial_indent=indent,
+            subsequent_indent=" " * (len(name) + 4),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        lines += wrapped or [indent.rstrip()]
+    return lines

@@ -1,0 +1,135 @@
+"""A plan on one screen: the verdict first, then capacity, concurrency, speed, the command and the findings."""
+
+from longreach.forecast.values import Span, SpeedForecast
+from longreach.plan.values import InstancePlan, Plan, PlannedTier
+from longreach.report.findings_text import render_findings
+from longreach.report.style import Paint, table
+from longreach.units import format_bytes, format_duration, format_tokens
+
+_VERDICT = {"fits": ("FITS", "green"), "does_not_fit": ("DOES NOT FIT", "red"), "unknown": ("UNKNOWN", "yellow")}
+
+
+def render_plan(plan: Plan, paint: Paint, *, arithmetic: bool = False) -> str:
+    """The whole plan; `arithmetic` adds the figures behind the forecast."""
+    lines = [*_headline(plan, paint), ""]
+    for instance in plan.instances:
+        lines += [*_instance(instance, plan, paint, arithmetic=arithmetic), ""]
+    if plan.choices:
+        lines += [paint("Chosen, because it was not given", "bold"), *_choices(plan), ""]
+    lines += render_findings(plan.findings, paint)
+    return "\n".join(lines)
+
+
+def _headline(plan: Plan, paint: Paint) -> list[str]:
+    word, colour = _VERDICT[plan.verdict]
+    machine = f"{plan.machine.num_gpus} x {plan.machine.gpu}" if plan.machine.gpu else plan.machine.device_type.upper()
+    lengths = " and ".join(dict.fromkeys(format_tokens(instance.max_model_len) for instance in plan.instances))
+    return [
+        f"{paint(word, 'bold', colour)}  {plan.model.name} on {machine}, {lengths} tokens, vLLM {plan.release}",
+        *(f"  {_reason(instance)}" for instance in plan.instances if instance.kv_cache),
+    ]
+
+
+def _reason(instance: InstancePlan) -> str:
+    cache = instance.kv_cache
+    assert cache is not None
+    needed, available = format_bytes(cache.needed_bytes_per_gpu), format_bytes(cache.available_bytes_per_gpu)
+    if not cache.starts:
+        longest = (
+            f"the longest that starts is {format_tokens(cache.largest_max_model_len)} tokens"
+            if cache.largest_max_model_len
+            else "no length starts"
+        )
+        return f"{instance.name}: vLLM refuses to start: it needs {needed} of KV cache on each GPU and has {available}; {longest}"
+    return f"{instance.name}: needs {needed} of KV cache on each GPU to start, has {available}"
+
+
+def _instance(instance: InstancePlan, plan: Plan, paint: Paint, *, arithmetic: bool) -> list[str]:
+    gpus = (
+        f"GPU {', '.join(map(str, instance.gpu_indices))}" if instance.gpu_indices else plan.machine.device_type.upper()
+    )
+    title = f"Instance {instance.name}: TP {instance.options.tensor_parallel_size} on {gpus}, port {instance.port}"
+    lines = [paint(title, "bold"), *_capacity(instance)]
+    lines += ["", *_speed(instance, paint, arithmetic=arithmetic)] if instance.speed else []
+    return [*lines, "", paint("  Command", "bold"), *(f"    {line}" for line in instance.shell.splitlines())]
+
+
+def _capacity(instance: InstancePlan) -> list[str]:
+    lines = []
+    if instance.memory and instance.memory.weights_bytes:
+        weights = _bytes_range(instance.memory.weights_bytes)
+        lines.append(
+            f"  weights     {weights} per GPU ({instance.memory.weights_certainty}: {instance.memory.weights_source})"
+        )
+    if cache := instance.kv_cache:
+        lines.append(
+            f"  KV cache    {cache.num_blocks:,} blocks of {cache.block_size:,} tokens, "
+            f"{format_bytes(cache.bytes_per_block)} each per GPU ({cache.certainty})"
+        )
+    rows = [_tier_row(tier) for tier in instance.tiers]
+    lines += table([("tier", "tokens", "bytes", "certainty", ""), *rows], frozenset({1, 2})) if rows else []
+    if cache and cache.starts:
+        lines.append(
+            f"  at once     {cache.max_concurrency:.2f} requests of {format_tokens(instance.max_model_len)} tokens"
+        )
+    if (figures := instance.concurrency_at_mean_input) and figures.gpu is not None:
+        tiers = f"; prefixes kept with the CPU tier: {figures.gpu_and_cpu:.1f}" if figures.gpu_and_cpu else ""
+        lines.append(
+            f"              {figures.gpu:.1f} requests of {format_tokens(figures.prompt_tokens)} tokens{tiers}"
+        )
+    return lines
+
+
+def _tier_row(tier: PlannedTier) -> tuple[str, str, str, str, str]:
+    tokens = "unknown" if tier.capacity_tokens is None else format_tokens(tier.capacity_tokens)
+    tokens = f"<= {tokens}" if tier.certainty == "bound" else tokens
+    size = "unbounded" if tier.capacity_bytes is None else format_bytes(tier.capacity_bytes)
+    return (tier.name, tokens, size, tier.certainty, tier.note)
+
+
+def _speed(instance: InstancePlan, paint: Paint, *, arithmetic: bool) -> list[str]:
+    lines = []
+    for forecast in instance.speed:
+        lines.append(paint(f"  A prompt of {format_tokens(forecast.prompt_tokens)} tokens", "bold"))
+        lines += table([row for row in _speed_rows(forecast) if row[1]], indent="    ")
+        lines += [f"      {sentence}" for sentence in forecast.arithmetic] if arithmetic else []
+    for tier in instance.tier_forecasts:
+        verdict = {True: "pays", False: "does not pay", None: "cannot tell whether it pays"}[tier.pays]
+        lines.append(f"  {tier.name} tier   {verdict}: {tier.why}")
+    return lines
+
+
+def _speed_rows(forecast: SpeedForecast) -> list[tuple[str, str]]:
+    return [
+        ("first token, cold", _time_span(forecast.ttft_cold_s)),
+        ("first token, warm", _time_span(forecast.ttft_warm_s)),
+        ("  prefix on CPU", _time_span(forecast.ttft_from_cpu_s)),
+        ("  prefix on disk", _time_span(forecast.ttft_from_disk_s)),
+        ("decode", _rate_span(forecast.decode_tokens_per_s)),
+        ("prefill chunks", str(forecast.num_prefill_chunks)),
+    ]
+
+
+def _time_span(span: Span | None) -> str:
+    if span is None:
+        return ""
+    parts = [f"never under {format_duration(span.lower_bound)} (bound)"] if span.lower_bound is not None else []
+    if span.low is not None and span.high is not None:
+        parts.append(f"{format_duration(span.low)} to {format_duration(span.high)} ({span.certainty})")
+    return "; ".join(parts) or f"unknown: {span.reason}"
+
+
+def _rate_span(span: Span) -> str:
+    parts = [f"never over {span.upper_bound:,.1f} tokens/s (bound)"] if span.upper_bound is not None else []
+    if span.low is not None and span.high is not None:
+        parts.append(f"{span.low:,.1f} to {span.high:,.1f} tokens/s ({span.certainty})")
+    return "; ".join(parts) or f"unknown: {span.reason}"
+
+
+def _bytes_range(ends: tuple[int, int]) -> str:
+    low, high = ends
+    return format_bytes(low) if low == high else f"{format_bytes(low)} to {format_bytes(high)}"
+
+
+def _choices(plan: Plan) -> list[str]:
+    return table([(choice.option, choice.value, choice.why) for choice in plan.choices])
