@@ -55,7 +55,7 @@ def _with_derived(document: Mapping[str, Any], origin: str) -> dict[str, Any]:
                 f"{origin} has a malformed env", "env must map names to strings (quote numbers)", _REPLAN
             )
         try:
-            options = parse_command(argv, env, release)
+            options = parse_command(argv, tuple(env.items()), release)
         except LongreachError as error:
             raise InputFileError(f"{origin} holds a command that {error.what}", error.why, error.fix) from error
         command = ServeCommand(tuple(argv), tuple(env.items()))

@@ -1,0 +1,85 @@
+"""`longreach plan`: decide, show the arithmetic, write plan.yaml."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from longreach.cli.params import BYTES, FILE, echo_json, json_option, stdout_paint
+from longreach.cli.plan_options import goal_from_values, goal_options, parse_instance
+from longreach.engine.release import DEFAULT_RELEASE
+from longreach.plan.goal import NamedGoal
+
+_WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8", "nvfp4", "mxfp4")
+
+
+def _complete_model(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from longreach.model.catalogue import catalogue_names
+
+    names = [CompletionItem(name) for name in catalogue_names() if name.startswith(incomplete.lower())]
+    return names or [CompletionItem(incomplete, type="file")]
+
+
+def _complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from longreach.hardware.catalogue import gpu_names
+
+    count, separator, _ = incomplete.partition("x")
+    prefix = f"{count}x" if separator and count.isdigit() else ""
+    names = (f"{prefix}{name.replace('GeForce ', '').replace(' ', '')}" for name in gpu_names())
+    return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
+
+
+@click.command()
+@click.argument("model", shell_complete=_complete_model)
+@click.option("--weights", type=click.Choice(_WEIGHTS), help="Weight format, when the config does not say.")
+@click.option("--gpus", metavar="NxGPU", shell_complete=_complete_gpus, help="Cards: 4xRTX4090. Default: this machine.")
+@click.option("--link", metavar="LINK", help="How the GPUs are joined: pcie4x16, pcie4x16-p2p, pcie5x8, nvlink-bridge, nvlink.")
+@click.option("--ram", type=BYTES, metavar="BYTES", help="Host memory.")
+@click.option("--numa", type=click.IntRange(min=1), metavar="N", help="NUMA nodes of the host.")
+@goal_options
+@click.option("--instances", type=click.IntRange(1, 64), default=1, help="Equal instances that share the GPUs.")
+@click.option("--instance", "instance_texts", multiple=True, metavar="NAME:KEY=VALUE,...",
+              help="One instance with settings of its own; repeat it. Keys are the option names without dashes in front.")
+@click.option("--vllm", "release", default=DEFAULT_RELEASE, show_default=True, metavar="RELEASE", help="vLLM release.")
+@click.option("-o", "--output", type=FILE, help="Write the plan as YAML; `up` and `verify` read it.")
+@click.option("--arithmetic", is_flag=True, help="Show the figures behind the forecast.")
+@click.argument("extra_args", nargs=-1, type=click.UNPROCESSED, metavar="[-- VLLM_ARGS...]")
+@json_option
+def plan(model: str, *, as_json: bool, arithmetic: bool, output: Path | None, **values: Any) -> int:
+    """Decide whether MODEL serves the wanted context on these GPUs, and how.
+
+    MODEL is a catalogue name (qwen3.6-27b), a local folder, a config.json, or a hub id. Sizes: 750k is 750,000 tokens,
+    10G is 10 x 2^30 bytes. What is not given is chosen, and the reason is printed. Arguments after -- reach vLLM untouched.
+
+    Exit code 1 when the plan does not fit or cannot be told.
+    """
+    from longreach.cli.planning import make_plan_from
+    from longreach.plan.document import plan_to_document
+    from longreach.report.plan_text import render_plan
+
+    release, instances, texts = values.pop("release"), values.pop("instances"), values.pop("instance_texts")
+    place = {key: values.pop(key) for key in ("weights", "gpus", "link", "ram", "numa")}
+    base = goal_from_values(values)
+    goals = [parse_instance(text, base) for text in texts] or _equal_instances(base, instances)
+    made = make_plan_from(model, release, goals, **place)
+    if output is not None:
+        _write(output, made)
+    if as_json:
+        echo_json(plan_to_document(made))
+    else:
+        click.echo(render_plan(made, stdout_paint(), arithmetic=arithmetic))
+        if output is not None:
+            click.echo(f"\nwritten to {output}; next: longreach up {output}", err=True)
+    return 0 if made.verdict == "fits" else 1
+
+
+def _equal_instances(goal: Any, count: int) -> list[NamedGoal]:
+    names = ["main"] if count == 1 else [f"i{index}" for index in range(count)]
+    return [NamedGoal(name, goal) for name in names]
+
+
+def _write(path: Path, made: Any) -> None:
+    from longreach.cli.plan_file import write_plan
+
+    write_plan(path, made)

@@ -1,0 +1,166 @@
+"""The options of `longreach plan`, each declared once: flag, field of Goal, how it is read, help."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from longreach.cli.params import BYTES, TOKENS, Decorated
+from longreach.errors import UsageError
+from longreach.plan.goal import Goal, NamedGoal
+from longreach.units import did_you_mean
+
+_TIER_BYTES_SEPARATOR = ":"
+
+
+@dataclass(frozen=True, slots=True)
+class GoalOption:
+    """One flag that fills one field of Goal; `constant` is what a bare switch stores."""
+
+    flag: str
+    field: str
+    type: click.ParamType | type | None
+    help: str
+    metavar: str | None = None
+    constant: Any = None
+
+    @property
+    def key(self) -> str:
+        """The name inside `--instance NAME:key=value`."""
+        return self.flag.removeprefix("--")
+
+
+_SIZE = click.IntRange(min=1)
+_JSON_OBJECT = "JSON"
+
+
+def _choices(*names: str) -> click.Choice[str]:
+    return click.Choice(names)
+
+
+GOAL_OPTIONS: tuple[GoalOption, ...] = (
+    GoalOption("--max-model-len", "max_model_len", TOKENS, "Longest request, prompt plus answer: 750k, 1M.", "TOKENS"),
+    GoalOption("--concurrency", "concurrency", _SIZE, "Requests that should run at once.", "N"),
+    GoalOption("--mean-input", "mean_input_tokens", TOKENS, "Typical prompt length.", "TOKENS"),
+    GoalOption("--mean-output", "mean_output_tokens", TOKENS, "Typical answer length.", "TOKENS"),
+    GoalOption("--ttft", "ttft_wish_s", click.FloatRange(min=0, min_open=True), "Wished time to first token.", "SECONDS"),
+    GoalOption("--tp", "tp_size", _SIZE, "Tensor-parallel GPUs of one instance.", "N"),
+    GoalOption("--pp", "pp_size", _SIZE, "Pipeline stages.", "N"),
+    GoalOption("--dp", "dp_size", _SIZE, "Data-parallel engines behind one port.", "N"),
+    GoalOption("--dcp", "dcp_size", _SIZE, "Decode-context-parallel ranks inside the TP group.", "N"),
+    GoalOption("--kv-cache-dtype", "kv_cache_dtype", None, "auto, fp8_e4m3, nvfp4, ...", "DTYPE"),
+    GoalOption("--kv-cache-memory-bytes", "kv_cache_memory_bytes", BYTES, "KV cache on each GPU: 10G (2^30).", "BYTES"),
+    GoalOption("--gpu-memory-utilization", "gpu_memory_utilization", click.FloatRange(0, 1, min_open=True),
+               "Let vLLM size the KV cache; the plan then gives a range.", "SHARE"),
+    GoalOption("--max-num-batched-tokens", "max_num_batched_tokens", TOKENS, "Size of a prefill chunk.", "TOKENS"),
+    GoalOption("--max-num-seqs", "max_num_seqs", _SIZE, "Most requests that vLLM runs at once.", "N"),
+    GoalOption("--block-size", "block_size", _SIZE, "KV block size in tokens.", "TOKENS"),
+    GoalOption("--no-prefix-caching", "prefix_caching", None, "Turn prefix caching off.", constant=False),
+    GoalOption("--no-reserve-full-isl", "reserve_full_isl", None,
+               "Start a prompt before all of it fits (--no-scheduler-reserve-full-isl).", constant=False),
+    GoalOption("--spec", "speculation", None, "Speculative decoding: mtp:3, ngram:5, none.", "METHOD:N"),
+    GoalOption("--yarn", "yarn", None, "auto, none, or a factor.", "FACTOR"),
+    GoalOption("--cpu-tier", "cpu_tier_bytes", BYTES, "CPU memory for KV blocks, all workers together: 200GiB.", "BYTES"),
+    GoalOption("--disk-tier", "disk_tier", None, "Folder for KV blocks on disk, with an optional size.", "PATH[:SIZE]"),
+    GoalOption("--eviction", "eviction_policy", _choices("lru", "arc"), "How the CPU tier evicts.", "POLICY"),
+    GoalOption("--images-per-prompt", "images_per_prompt", click.IntRange(min=0), "Limit of images in one prompt.", "N"),
+    GoalOption("--mm-processor-kwargs", "mm_processor_kwargs", None, "Arguments of the image processor.", _JSON_OBJECT),
+    GoalOption("--mm-ipc-gpu-memory-gb", "mm_ipc_gpu_memory_gb", click.FloatRange(min=0),
+               "GPU memory for image transfer; vLLM takes it out of the KV cache.", "GIB"),
+    GoalOption("--cudagraph-mode", "cudagraph_mode",
+               _choices("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"), "CUDA graph mode.", "MODE"),
+    GoalOption("--disable-custom-all-reduce", "disable_custom_all_reduce", None, "Use NCCL only.", constant=True),
+    GoalOption("--model-path", "model_path", None, "What `vllm serve` is given, where it differs from MODEL.", "PATH|ID"),
+    GoalOption("--served-model-name", "served_model_name", None, "The name clients use.", "NAME"),
+    GoalOption("--host", "host", None, "Address to listen on.", "HOST"),
+    GoalOption("--port", "port", click.IntRange(1, 65535), "Port of the first instance; the next ones follow.", "PORT"),
+)
+
+
+def goal_options(function: Decorated) -> Decorated:
+    """All goal options as click options, in order."""
+    for option in reversed(GOAL_OPTIONS):
+        decorate: Callable[[Decorated], Decorated]
+        if option.type is None and option.constant is not None:
+            decorate = click.option(option.flag, option.field, flag_value=option.constant, default=None, help=option.help)
+        else:
+            decorate = click.option(option.flag, option.field, type=option.type, metavar=option.metavar, help=option.help)
+        function = decorate(function)
+    return function
+
+
+def goal_from_values(values: Mapping[str, Any]) -> Goal:
+    """A Goal from the fields that were given (None means not given)."""
+    given = {name: value for name, value in values.items() if value is not None}
+    if disk_tier := given.pop("disk_tier", None):
+        given |= _disk_tier(disk_tier)
+    if kwargs := given.pop("mm_processor_kwargs", None):
+        given["mm_processor_kwargs"] = _json_pairs(kwargs)
+    goal = Goal(**given)
+    if goal.kv_cache_memory_bytes is not None and goal.gpu_memory_utilization is not None:
+        raise UsageError(
+            "both --kv-cache-memory-bytes and --gpu-memory-utilization are given",
+            "vLLM ignores the second when the first is set",
+            "keep --kv-cache-memory-bytes for exact numbers",
+        )
+    if goal.disk_tier_path is not None and goal.cpu_tier_bytes is None:
+        raise UsageError(
+            "--disk-tier needs --cpu-tier",
+            "vLLM's disk tier stands behind the CPU tier: every block passes through it",
+            "--cpu-tier 32GiB",
+        )
+    return goal
+
+
+def parse_instance(text: str, base: Goal) -> NamedGoal:
+    """`short:tp=2,max-model-len=64k` over the options given for all instances."""
+    name, _, settings = text.partition(":")
+    if not name or not name.replace("-", "").replace("_", "").isalnum():
+        raise UsageError(
+            f"instance '{text}' has no name", "expected NAME or NAME:key=value,...", "--instance short:tp=2,max-model-len=64k"
+        )
+    values: dict[str, Any] = {}
+    for setting in filter(None, settings.split(",")):
+        key, separator, value = setting.partition("=")
+        option = next((option for option in GOAL_OPTIONS if option.key == key.strip()), None)
+        if option is None or (not separator and option.constant is None):
+            known = [option.key for option in GOAL_OPTIONS]
+            hint = did_you_mean(key, known) or f"keys: {', '.join(known)}"
+            raise UsageError(f"instance '{name}' has an unknown setting '{setting}'", "settings are key=value", hint)
+        values[option.field] = _converted(option, value)
+    given = goal_from_values(values)
+    changed = {key for key, value in values.items() if value is not None}
+    if "disk_tier" in changed:
+        changed = (changed - {"disk_tier"}) | {"disk_tier_path", "disk_tier_bytes"}
+    return NamedGoal(name, replace(base, **{key: getattr(given, key) for key in changed}))
+
+
+def _converted(option: GoalOption, value: str) -> Any:
+    if option.constant is not None:
+        return option.constant
+    if option.type is None:
+        return value
+    try:
+        return click.types.convert_type(option.type).convert(value, None, None)
+    except click.BadParameter as error:
+        raise UsageError(f"{option.key}={value} is not understood", error.message, option.help) from error
+
+
+def _disk_tier(text: str) -> dict[str, Any]:
+    path, separator, size = text.rpartition(_TIER_BYTES_SEPARATOR)
+    if separator and size[:1].isdigit():
+        return {"disk_tier_path": path, "disk_tier_bytes": BYTES.convert(size, None, None)}
+    return {"disk_tier_path": text, "disk_tier_bytes": None}
+
+
+def _json_pairs(text: str) -> tuple[tuple[str, object], ...]:
+    import json
+
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--mm-processor-kwargs is not JSON: {text}", str(error), """'{"max_pixels": 1003520}'""") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"--mm-processor-kwargs is not an object: {text}", "expected {...}", """'{"max_pixels": 1003520}'""")
+    return tuple(value.items())

@@ -1,0 +1,32 @@
+"""From what was typed to a plan: find the model, the machine and the release, then decide."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from longreach.engine.release import get_release
+from longreach.hardware.spec import Machine
+from longreach.plan.build import make_plan
+from longreach.plan.goal import NamedGoal
+from longreach.plan.values import Plan
+
+
+def make_plan_from(model: str, release: str, goals: Sequence[NamedGoal], *, weights: str | None, **place: Any) -> Plan:
+    """`place`: gpus, link, ram, numa as typed; None where not given."""
+    from longreach.model.source import load_model
+
+    known_release = get_release(release)
+    machine = _machine(**place)
+    quantization: Any = "none" if weights == "bf16" else weights
+    return make_plan(load_model(model, quantization), machine, known_release, goals)
+
+
+def _machine(*, gpus: str | None, link: str | None, ram: int | None, numa: int | None) -> Machine:
+    from longreach.hardware.catalogue import parse_gpus
+    from longreach.hardware.links import machine_from
+
+    if gpus is not None:
+        order = parse_gpus(gpus)
+        return machine_from(order, link=link, ram_bytes=ram, num_numa_nodes=numa)
+    from longreach.host.machine import detect_machine
+
+    return detect_machine()

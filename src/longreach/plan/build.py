@@ -1,0 +1,87 @@
+"""Goal + model + machine + release to a Plan."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from longreach.engine.release import Release
+from longreach.errors import UsageError
+from longreach.hardware.spec import Machine
+from longreach.model.spec import ModelSpec
+from longreach.plan.goal import NamedGoal
+from longreach.plan.instance import PlannedInstance, plan_instance
+from longreach.plan.summary import summarize_machine, summarize_model
+from longreach.plan.values import Plan, Verdict
+from longreach.rules.finding import Finding
+from longreach.rules.registry import check_deployment
+
+_SEVERITY = {"error": 0, "warning": 1, "advice": 2}
+
+
+def make_plan(model: ModelSpec, machine: Machine, release: Release, goals: Sequence[NamedGoal]) -> Plan:
+    """The plan for one or more instances that share the machine's GPUs in order. Raises UsageError for impossible requests."""
+    planned = _plan_instances(model, machine, release, goals)
+    several = len(planned) > 1
+    findings = [
+        replace(finding, instance=instance.plan.name) if several else finding
+        for instance in planned
+        for finding in check_deployment(instance.deployment)
+    ]
+    choices = [
+        replace(choice, option=f"{instance.plan.name}: {choice.option}") if several else choice
+        for instance in planned
+        for choice in instance.choices
+    ]
+    return Plan(
+        verdict=_verdict(planned, findings),
+        model=summarize_model(model, planned[0]),
+        machine=summarize_machine(machine),
+        release=release.version,
+        instances=tuple(instance.plan for instance in planned),
+        findings=tuple(sorted(findings, key=lambda item: (_SEVERITY[item.severity], item.code))),
+        choices=tuple(choices),
+    )
+
+
+def _plan_instances(
+    model: ModelSpec, machine: Machine, release: Release, goals: Sequence[NamedGoal]
+) -> tuple[PlannedInstance, ...]:
+    _check_names(goals)
+    free = list(range(machine.num_gpus))
+    open_shares = sum(1 for named in goals if named.goal.tp_size is None)
+    planned: list[PlannedInstance] = []
+    for index, named in enumerate(goals):
+        share = len(free)
+        if named.goal.tp_size is None:
+            fixed = sum(_fixed_gpus(other) for other in goals[index + 1 :])
+            share = max((len(free) - fixed) // open_shares, 0)
+            open_shares -= 1
+        goal = replace(named.goal, port=named.goal.port + index)
+        instance = plan_instance(NamedGoal(named.name, goal), model, machine, release, free[:share])
+        del free[: len(instance.plan.gpu_indices)]
+        planned.append(instance)
+    return tuple(planned)
+
+
+def _fixed_gpus(named: NamedGoal) -> int:
+    goal = named.goal
+    return (goal.tp_size or 0) * (goal.pp_size or 1) * (goal.dp_size or 1)
+
+
+def _check_names(goals: Sequence[NamedGoal]) -> None:
+    names = [named.name for named in goals]
+    if len(set(names)) < len(names):
+        raise UsageError(f"instance names repeat: {', '.join(names)}", "each instance needs its own", "give them different names")
+
+
+def _verdict(planned: Sequence[PlannedInstance], findings: Sequence[Finding]) -> Verdict:
+    """`does_not_fit` when one instance is sure not to start; `unknown` when one cannot be counted."""
+    memories = [instance.plan.memory for instance in planned]
+    capacities = [instance.plan.kv_cache for instance in planned]
+    refused = any(capacity is not None and not capacity.starts for capacity in capacities)
+    if refused or any(memory is not None and memory.fits is False for memory in memories):
+        return "does_not_fit"
+    if any(finding.severity == "error" for finding in findings):
+        return "does_not_fit"
+    return "unknown" if any(capacity is None for capacity in capacities) else "fits"
+
+

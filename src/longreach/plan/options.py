@@ -1,0 +1,80 @@
+"""From settled values to the engine's options: what will be written on the command line."""
+
+from longreach.engine.options import EngineOptions, OffloadOptions
+from longreach.hardware.spec import Machine
+from longreach.model.spec import ModelSpec
+from longreach.plan.capacity import Fit
+from longreach.plan.goal import Goal
+from longreach.plan.settle import Settled
+from longreach.plan.values import Choice
+from longreach.sizing.values import RopePlan
+
+
+def choose_options(
+    model: ModelSpec, machine: Machine, goal: Goal, settled: Settled, rope: RopePlan, fit: Fit
+) -> tuple[EngineOptions, tuple[Choice, ...]]:
+    """Engine options of one instance and what was chosen on the way."""
+    is_gpu = machine.device_type != "cpu"
+    custom_all_reduce, all_reduce_choice = _custom_all_reduce(machine, goal, settled)
+    numa_bind, numa_choice = _numa_bind(machine)
+    options = EngineOptions(
+        model=goal.model_path or model.hf_id or model.name,
+        served_model_name=goal.served_model_name,
+        host=goal.host,
+        port=goal.port,
+        tensor_parallel_size=settled.tp_size,
+        pipeline_parallel_size=settled.pp_size,
+        data_parallel_size=settled.dp_size,
+        decode_context_parallel_size=settled.dcp_size,
+        max_model_len=settled.max_model_len,
+        kv_cache_dtype=None if fit.kv_cache_dtype == "auto" else fit.kv_cache_dtype,
+        kv_cache_memory_bytes=fit.kv_cache_memory_bytes,
+        gpu_memory_utilization=goal.gpu_memory_utilization,
+        block_size=goal.block_size,
+        enable_prefix_caching=goal.prefix_caching,
+        enable_chunked_prefill=True,
+        max_num_batched_tokens=settled.max_num_batched_tokens,
+        max_num_seqs=settled.max_num_seqs,
+        scheduler_reserve_full_isl=goal.reserve_full_isl,
+        speculative=settled.speculative,
+        offload=_offload(goal),
+        yarn=rope.options,
+        limit_mm_per_prompt=None if goal.images_per_prompt is None else (("image", goal.images_per_prompt),),
+        mm_processor_kwargs=goal.mm_processor_kwargs,
+        mm_ipc_gpu_memory_gb=goal.mm_ipc_gpu_memory_gb,
+        cudagraph_mode=goal.cudagraph_mode if is_gpu else None,
+        enforce_eager=None if is_gpu else True,
+        disable_custom_all_reduce=custom_all_reduce,
+        numa_bind=numa_bind,
+        reasoning_parser=model.reasoning_parsers[0] if model.reasoning_parsers else None,
+        tool_call_parser=model.tool_call_parsers[0] if model.tool_call_parsers else None,
+        enable_auto_tool_choice=True if model.tool_call_parsers else None,
+        enable_prompt_tokens_details=True,
+        extra_args=goal.extra_args,
+        env=goal.env,
+    )
+    return options, tuple(choice for choice in (all_reduce_choice, numa_choice) if choice)
+
+
+def _offload(goal: Goal) -> OffloadOptions | None:
+    if goal.cpu_tier_bytes is None:
+        return None
+    return OffloadOptions(
+        cpu_bytes=goal.cpu_tier_bytes, disk_path=goal.disk_tier_path, eviction_policy=goal.eviction_policy
+    )
+
+
+def _custom_all_reduce(machine: Machine, goal: Goal, settled: Settled) -> tuple[bool | None, Choice | None]:
+    """vLLM's own all-reduce is off above two GPUs unless NVLink joins all of them; saying so avoids its warning."""
+    if goal.disable_custom_all_reduce is not None:
+        return goal.disable_custom_all_reduce, None
+    if machine.device_type != "cuda" or settled.tp_size <= 2 or machine.link is None or "nvlink" in machine.link.name:
+        return None, None
+    why = f"vLLM's own all-reduce needs NVLink between all {settled.tp_size} GPUs; these are joined by {machine.link.name}"
+    return True, Choice("--disable-custom-all-reduce", "on", why)
+
+
+def _numa_bind(machine: Machine) -> tuple[bool | None, Choice | None]:
+    if machine.device_type != "cuda" or (machine.num_numa_nodes or 1) < 2:
+        return None, None
+    return True, Choice("--numa-bind", "on", f"{machine.num_numa_nodes} NUMA nodes: each worker runs beside its GPU")

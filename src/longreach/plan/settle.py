@@ -1,0 +1,98 @@
+"""Settle what the goal left open: parallel sizes, length, batch limits, speculation. Each choice with its reason."""
+
+from dataclasses import dataclass
+
+from longreach.engine.defaults import default_max_num_batched_tokens, default_max_num_seqs
+from longreach.engine.options import SpeculativeOptions
+from longreach.errors import UsageError
+from longreach.hardware.spec import Machine
+from longreach.model.spec import ModelSpec
+from longreach.plan.goal import Goal
+from longreach.plan.values import Choice
+from longreach.units import format_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Values that are certain from here on, with the choices that made them so."""
+
+    tp_size: int
+    pp_size: int
+    dp_size: int
+    dcp_size: int
+    max_model_len: int
+    max_num_batched_tokens: int
+    max_num_seqs: int
+    speculative: SpeculativeOptions | None
+    choices: tuple[Choice, ...]
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs that one instance occupies."""
+        return self.tp_size * self.pp_size * self.dp_size
+
+
+def settle(model: ModelSpec, machine: Machine, goal: Goal, num_gpus: int) -> Settled:
+    """`num_gpus` is this instance's share of the machine. Raises UsageError for sizes that cannot be."""
+    choices: list[Choice] = []
+    pp_size, dp_size = goal.pp_size or 1, goal.dp_size or 1
+    tp_size = goal.tp_size
+    if tp_size is None:
+        tp_size = _choose_tp_size(model, num_gpus // (pp_size * dp_size))
+        choices.append(Choice("--tp", str(tp_size), f"the most of {num_gpus} GPUs that divides {model.num_attention_heads} heads"))
+    _check_gpus(tp_size * pp_size * dp_size, num_gpus, machine)
+    max_model_len = goal.max_model_len
+    if max_model_len is None:
+        max_model_len = model.native_context_tokens or model.max_position_embeddings
+        choices.append(Choice("--max-model-len", format_tokens(max_model_len), "the model's native context"))
+    max_num_batched_tokens = goal.max_num_batched_tokens
+    if max_num_batched_tokens is None:
+        max_num_batched_tokens = default_max_num_batched_tokens(machine.gpu)
+        why = "vLLM's default for this device; sliding-window capacity and chunk count depend on it"
+        choices.append(Choice("--max-num-batched-tokens", format_tokens(max_num_batched_tokens), why))
+    max_num_seqs = goal.max_num_seqs
+    if max_num_seqs is None:
+        max_num_seqs = min(goal.concurrency or default_max_num_seqs(machine.gpu), max_num_batched_tokens)
+        why = "the wanted concurrency" if goal.concurrency else "vLLM's default for this device"
+        choices.append(Choice("--max-num-seqs", str(max_num_seqs), why))
+    return Settled(
+        tp_size=tp_size,
+        pp_size=pp_size,
+        dp_size=dp_size,
+        dcp_size=goal.dcp_size or 1,
+        max_model_len=max_model_len,
+        max_num_batched_tokens=max_num_batched_tokens,
+        max_num_seqs=max_num_seqs,
+        speculative=parse_speculation(goal.speculation, tp_size),
+        choices=tuple(choices),
+    )
+
+
+def parse_speculation(text: str | None, tp_size: int) -> SpeculativeOptions | None:
+    """`mtp:3`, `ngram:5` or `none`. MTP over several GPUs reduces the draft's argmax locally instead of gathering logits."""
+    if text is None or text == "none":
+        return None
+    method, _, count = text.partition(":")
+    if method not in ("mtp", "ngram") or not count.isdigit() or not 1 <= int(count) <= 64:
+        raise UsageError(
+            f"speculation '{text}' is not understood",
+            "expected a method and its number of draft tokens (1 to 64), or none",
+            "--spec mtp:3, --spec ngram:5 or --spec none",
+        )
+    if method == "ngram":
+        return SpeculativeOptions("ngram", int(count), prompt_lookup_max=int(count))
+    return SpeculativeOptions("mtp", int(count), use_local_argmax_reduction=tp_size > 1)
+
+
+def _choose_tp_size(model: ModelSpec, num_gpus: int) -> int:
+    return max(size for size in range(1, max(num_gpus, 1) + 1) if model.num_attention_heads % size == 0)
+
+
+def _check_gpus(wanted: int, num_gpus: int, machine: Machine) -> None:
+    if machine.device_type == "cpu" or wanted <= num_gpus:
+        return
+    raise UsageError(
+        f"the instance needs {wanted} GPUs and has {num_gpus}",
+        "TP x PP x DP is the number of GPUs that one instance occupies",
+        f"--tp {num_gpus}, or more cards in --gpus",
+    )
