@@ -17,7 +17,9 @@ def write_text_atomically(path: Path, text: str, mode: int = 0o644) -> None:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
         why = f"{error.strerror}: {path.parent}"
-        raise InputFileError(f"cannot write {path}", why, "name a file in a folder that exists and may be written") from error
+        raise InputFileError(
+            f"cannot write {path}", why, "name a file in a folder that exists and may be written"
+        ) from error
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
             handle.write(text)

@@ -1,0 +1,28 @@
+from pathlib import Path
+
+import pytest
+
+from longreach.errors import InputFileError
+from longreach.host.files import write_text_atomically
+
+
+def test_a_file_is_replaced_whole_with_the_mode_asked_for(tmp_path: Path) -> None:
+    target = tmp_path / "plan.yaml"
+    target.write_text("old")
+    write_text_atomically(target, "new", mode=0o600)
+    assert (target.read_text(), target.stat().st_mode & 0o777) == ("new", 0o600)
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match="cannot write") as caught:
+        write_text_atomically(tmp_path / "nowhere" / "plan.yaml", "text")
+    assert str(tmp_path / "nowhere") in caught.value.why
+
+
+def test_a_failed_replacement_leaves_nothing_behind(tmp_path: Path) -> None:
+    target = tmp_path / "plan.yaml"
+    (target / "a folder with something in it").mkdir(parents=True)
+    with pytest.raises(InputFileError):
+        write_text_atomically(target, "text")
+    assert list(tmp_path.iterdir()) == [target]
