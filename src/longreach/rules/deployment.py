@@ -6,7 +6,7 @@ from longreach.engine.options import EngineOptions
 from longreach.engine.release import Release
 from longreach.forecast.values import SpeedForecast, TierForecast
 from longreach.hardware.spec import Machine
-from longreach.model.spec import ModelSpec
+from longreach.model.spec import ModelSpec, RecurrentLayer
 from longreach.sizing.values import KvCapacity, MemoryBudget, RopePlan, TierCapacity
 
 
@@ -32,3 +32,51 @@ class Deployment:
     speed: tuple[SpeedForecast, ...] = ()
     tier_forecasts: tuple[TierForecast, ...] = ()
     ttft_wish_s: float | None = None
+
+    @property
+    def tp_size(self) -> int:
+        """Tensor parallel size."""
+        return self.options.tensor_parallel_size
+
+    @property
+    def num_gpus_per_engine(self) -> int:
+        """GPUs of one engine: its TP x PP workers."""
+        return self.tp_size * self.options.pipeline_parallel_size
+
+    @property
+    def kv_cache_dtype(self) -> str:
+        """The KV data type in effect; `auto` takes the checkpoint's own scheme or the model's dtype."""
+        asked = self.options.kv_cache_dtype or "auto"
+        if asked != "auto":
+            return asked
+        return self.model.kv_cache_dtype_forced or self.options.dtype or self.model.dtype
+
+    @property
+    def prefix_caching(self) -> bool:
+        """Whether the prefix cache is on; vLLM's default is on."""
+        return self.options.enable_prefix_caching is not False
+
+    @property
+    def kv_room_bytes(self) -> tuple[int, int] | None:
+        """Low and high of what weights and the rest leave to KV on one GPU, whatever was asked for; None: not known."""
+        memory = self.memory
+        if (
+            memory is None
+            or memory.gpu_total_bytes is None
+            or memory.weights_bytes is None
+            or memory.other_bytes is None
+        ):
+            return None
+        low = memory.gpu_total_bytes[0] - memory.weights_bytes[1] - memory.other_bytes[1]
+        high = memory.gpu_total_bytes[1] - memory.weights_bytes[0] - memory.other_bytes[0]
+        return low, high
+
+    @property
+    def num_recurrent_layers(self) -> int:
+        """Layers that keep a constant state per sequence."""
+        return sum(isinstance(layer, RecurrentLayer) for layer in self.model.layers)
+
+    @property
+    def speed_at_full_length(self) -> SpeedForecast | None:
+        """The forecast for a prompt of max_model_len; None when there is none."""
+        return max(self.speed, key=lambda speed: speed.prompt_tokens, default=None)

@@ -1,9 +1,14 @@
 """A finding: one thing that is wrong or worth knowing, with its proof and its cure."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
+
+from longreach.rules.remedy import Remedy
 
 Severity = Literal["error", "warning", "advice"]
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""Gravest first: the order in which findings are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +21,19 @@ class Finding:
     why: str
     fix: str
     cause: str  # stable snake_case word
+    remedy: Remedy | None = None  # the fix as option values, where options alone can cure it
+    instance: str | None = None  # which instance of a plan of several
+
+
+@dataclass(frozen=True, slots=True)
+class FindingKind:
+    """What all findings of one code share; its page is `pages/<code>.md`."""
+
+    code: str
+    severity: Severity
+    cause: str
+    title: str  # one lower-case line without values
+
+    def finding(self, what: str, why: str, fix: str, remedy: Remedy | None = None) -> Finding:
+        """A finding of this kind."""
+        return Finding(self.code, self.severity, what, why, fix, self.cause, remedy)

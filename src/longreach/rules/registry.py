@@ -1,0 +1,18 @@
+"""Every rule in one explicit tuple, and every kind of finding there is."""
+
+from longreach.rules import capacity, observed
+from longreach.rules.deployment import Deployment
+from longreach.rules.finding import SEVERITIES, Finding, FindingKind
+from longreach.rules.rule import Rule
+
+RULES: tuple[Rule, ...] = (*capacity.RULES,)
+
+KINDS: tuple[FindingKind, ...] = tuple(
+    sorted((*(rule.kind for rule in RULES), *observed.KINDS), key=lambda kind: kind.code)
+)
+
+
+def check_deployment(deployment: Deployment) -> tuple[Finding, ...]:
+    """Every finding of every rule that holds for the deployment's release: gravest first, then by code."""
+    found = (finding for rule in RULES for finding in rule.check(deployment))
+    return tuple(sorted(found, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code)))
