@@ -1,0 +1,169 @@
+"""A thin client for OpenAI-compatible servers. It stamps the clock before it looks at what arrived, keeps two separate
+time limits (a long prefill is silent for minutes, a pause in mid-answer is a fault), and takes no failure for a success:
+an error event after HTTP 200, a broken connection and an answer without an end are failures with a name.
+"""
+
+import asyncio
+import io
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+
+from longreach.errors import ServerError
+from longreach.measure.endpoint import Endpoint
+from longreach.measure.loop_lag import LoopLagMeter
+from longreach.measure.stream import FailureKind, StreamFailure, StreamRecorder, StreamResult
+from longreach.units import format_duration
+from longreach.wire.chunks import StreamDone, parse_stream_event
+from longreach.wire.refusals import ApiError, parse_error_body
+from longreach.wire.sse import SseDecoder
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Time limits in seconds. `first_token_s` covers upload, queueing and prefill; `stall_s` each pause after that."""
+
+    connect_s: float = 10.0
+    first_token_s: float = 3600.0
+    stall_s: float = 120.0
+    answer_s: float = 60.0  # small requests: models, metrics, tokenize
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer to a small request, whatever its status."""
+
+    url: str
+    status: int
+    body: bytes
+    content_type: str
+
+    def require_ok(self) -> bytes:
+        """The body of a 200; ServerError with the server's own words otherwise."""
+        if self.status == 200:
+            return self.body
+        reason = parse_error_body(self.body, self.content_type).message or "it gave no reason"
+        raise ServerError(f"{self.url} answers HTTP {self.status}", reason, f"try it by hand: curl -i {self.url}")
+
+
+class _Broken(Exception):  # noqa: N818 - not an error of ours: a failure on its way into a result
+    def __init__(self, kind: FailureKind, error: ApiError, status: int | None = None) -> None:
+        super().__init__(error.message)
+        self.failure = StreamFailure(kind, error, status)
+
+
+class Client:
+    """One server, one pool of connections. `open_client` makes it."""
+
+    __slots__ = ("_session", "endpoint", "timeouts")
+
+    def __init__(self, session: aiohttp.ClientSession, endpoint: Endpoint, timeouts: Timeouts) -> None:
+        self._session = session
+        self.endpoint = endpoint
+        self.timeouts = timeouts
+
+    async def fetch(self, path: str, body: bytes | None = None) -> Answer:
+        """GET `path`, or POST JSON to it. ServerError when no answer comes."""
+        url = self.endpoint.root + path
+        try:
+            async with asyncio.timeout(self.timeouts.answer_s):
+                async with self._session.get(url) if body is None else self._post(url, body) as response:
+                    return Answer(url, response.status, await response.read(), response.content_type)
+        except (aiohttp.ClientError, OSError) as error:
+            limit = format_duration(self.timeouts.answer_s)
+            reason = f"no answer within {limit}" if isinstance(error, TimeoutError) else _reason(error)
+            raise ServerError(f"{url} does not answer", reason, f"check that the server runs: curl -i {url}") from error
+
+    def _post(self, url: str, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        # A file object is sent in pieces; raw bytes of a long prompt would hold up the loop.
+        return self._session.post(url, data=io.BytesIO(body), headers={"Content-Type": "application/json"})
+
+    async def stream(self, path: str, body: bytes, on_token: Callable[[], None] | None = None) -> StreamResult:
+        """POST a request for a stream and follow it to its end. A failure is part of the result; only cancelling
+        raises, and closes the connection so that the server stops working on it.
+        """
+        async with LoopLagMeter() as lag:
+            recorder = StreamRecorder(sent_stamp=time.perf_counter())
+            failure = None
+            try:
+                await self._follow(self.endpoint.root + path, body, recorder, on_token)
+            except _Broken as broken:
+                failure = broken.failure
+            return recorder.finish(time.perf_counter(), failure, lag.p99_s)
+
+    async def _follow(
+        self, url: str, body: bytes, recorder: StreamRecorder, on_token: Callable[[], None] | None
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self.timeouts.first_token_s) as limit:
+
+                def note_token() -> None:
+                    limit.reschedule(loop.time() + self.timeouts.stall_s)
+                    if on_token is not None:
+                        on_token()
+
+                async with self._post(url, body) as response:
+                    await _check_accepted(response)
+                    await _read_stream(response, recorder, note_token)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise _Broken("unreachable", ApiError(_reason(error))) from error
+        except TimeoutError as error:
+            raise _late(recorder, self.timeouts) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise _Broken("disconnected", ApiError(_reason(error))) from error
+
+
+async def _check_accepted(response: aiohttp.ClientResponse) -> None:
+    if response.status != 200:
+        error = parse_error_body(await response.read(), response.content_type)
+        raise _Broken("refused", error, response.status)
+
+
+async def _read_stream(
+    response: aiohttp.ClientResponse, recorder: StreamRecorder, note_token: Callable[[], None]
+) -> None:
+    decoder = SseDecoder()
+    async for piece in response.content.iter_any():
+        stamp = time.perf_counter()
+        for event in decoder.feed(piece):
+            try:
+                chunk = parse_stream_event(event)
+            except ServerError as error:
+                raise _Broken("malformed", ApiError(f"{error.what}: {error.why}"), response.status) from error
+            if isinstance(chunk, StreamDone):
+                return
+            if chunk.error is not None:
+                raise _Broken("error_event", chunk.error, response.status)
+            if recorder.take(stamp, chunk):
+                note_token()
+    if recorder.finish_reason is None:
+        raise _Broken("cut_short", ApiError("the stream ended without a finish reason"), response.status)
+
+
+def _late(recorder: StreamRecorder, timeouts: Timeouts) -> _Broken:
+    if recorder.has_token:
+        limit = format_duration(timeouts.stall_s)
+        return _Broken("stall_timeout", ApiError(f"the answer began, then nothing came for {limit}"), 200)
+    limit = format_duration(timeouts.first_token_s)
+    return _Broken("first_token_timeout", ApiError(f"no token within {limit} of sending"))
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+@asynccontextmanager
+async def open_client(endpoint: Endpoint, timeouts: Timeouts | None = None) -> AsyncIterator[Client]:
+    """A client that is closed, with every connection, when its block ends."""
+    limits = timeouts or Timeouts()
+    session = aiohttp.ClientSession(
+        headers=endpoint.headers,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_s),
+        connector=aiohttp.TCPConnector(limit=0),
+    )
+    async with session:
+        yield Client(session, endpoint, limits)

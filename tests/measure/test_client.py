@@ -1,0 +1,183 @@
+"""The traps that load generators fall into, each against a server of known truth."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from aiohttp import web
+
+from longreach.errors import ServerError
+from longreach.measure.client import Timeouts, open_client
+from longreach.measure.endpoint import Endpoint
+from longreach.measure.stream import StreamResult
+
+Steps = list[bytes | float | None]
+ServeSteps = Callable[[Steps], AbstractAsyncContextManager[str]]
+ServeAnswer = Callable[..., AbstractAsyncContextManager[str]]
+
+PATH = "/v1/chat/completions"
+DONE = b"data: [DONE]\n\n"
+
+
+def delta(finish: str | None = None, **fields: str) -> bytes:
+    choice = {"index": 0, "delta": fields, "finish_reason": finish}
+    return b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
+
+
+def usage(prompt: int, completion: int) -> bytes:
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion}
+    return b"data: " + json.dumps({"choices": [], "usage": counts}).encode() + b"\n\n"
+
+
+async def ask(url: str, timeouts: Timeouts | None = None) -> StreamResult:
+    async with open_client(Endpoint(url), timeouts) as client:
+        return await client.stream(PATH, b"{}")
+
+
+async def test_early_role_chunk_does_not_shorten_ttft(serve_steps: ServeSteps) -> None:
+    steps: Steps = [
+        delta(role="assistant", content=""),
+        0.3,
+        delta(content="a"),
+        delta("stop", content="b"),
+        usage(9, 2),
+        DONE,
+    ]
+    async with serve_steps(steps) as url:
+        result = await ask(url)
+    assert result.failure is None
+    assert result.timing.ttft_s is not None
+    assert 0.29 < result.timing.ttft_s < 0.9
+
+
+async def test_three_tokens_a_chunk_give_the_true_token_time(serve_steps: ServeSteps) -> None:
+    steps: Steps = [delta(content="a")]
+    for _ in range(5):
+        steps += [0.06, delta(content="b c d")]
+    async with serve_steps([*steps, delta("length"), usage(9, 16), DONE]) as url:
+        result = await ask(url)
+    assert result.itl_s is not None
+    assert 0.019 < result.itl_s < 0.04
+    assert min(result.timing.chunk_gaps_s) > 0.05
+
+
+async def test_reasoning_is_the_first_token_and_the_answer_is_timed_apart(serve_steps: ServeSteps) -> None:
+    steps: Steps = [delta(reasoning="hm"), 0.1, delta("stop", content="yes"), usage(9, 2), DONE]
+    async with serve_steps(steps) as url:
+        timing = (await ask(url)).timing
+    assert timing.ttft_s is not None
+    assert timing.first_answer_s is not None
+    assert timing.first_answer_s - timing.ttft_s > 0.09
+
+
+async def test_error_event_after_200_is_a_failure(serve_steps: ServeSteps) -> None:
+    error = b'data: {"error":{"message":"out of blocks","type":"InternalServerError","code":500}}\n\n'
+    async with serve_steps([delta(content="a"), error, DONE]) as url:
+        result = await ask(url)
+    assert result.failure is not None
+    assert (result.failure.kind, result.failure.error.message) == ("error_event", "out of blocks")
+    assert result.content == "a"
+
+
+async def test_death_of_the_server_is_a_failure(serve_steps: ServeSteps) -> None:
+    async with serve_steps([delta(content="a"), 0.05, None]) as url:
+        result = await ask(url)
+    assert result.failure is not None
+    assert result.failure.kind == "disconnected"
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind"),
+    [
+        ([delta(content="a")], "cut_short"),
+        ([b"data: <html>oops\n\n"], "malformed"),
+        ([delta(content="a"), 1.0, DONE], "stall_timeout"),
+        ([delta(role="assistant"), b": keep-alive\n\n", 1.0, DONE], "first_token_timeout"),
+    ],
+    ids=["no_end", "not_json", "stall", "role_and_comments_then_silence"],
+)
+async def test_answers_without_an_end_are_failures(serve_steps: ServeSteps, steps: Steps, kind: str) -> None:
+    async with serve_steps(steps) as url:
+        result = await ask(url, Timeouts(first_token_s=0.4, stall_s=0.2))
+    assert result.failure is not None
+    assert result.failure.kind == kind
+    assert result.timing.e2e_latency_s < 0.9
+
+
+async def test_slow_first_token_is_not_a_stall(serve_steps: ServeSteps) -> None:
+    async with serve_steps([0.4, delta("stop", content="a"), usage(1, 1), DONE]) as url:
+        assert (await ask(url, Timeouts(first_token_s=5, stall_s=0.1))).failure is None
+
+
+async def test_refusal_keeps_the_servers_text(serve_answer: ServeAnswer) -> None:
+    body = b'{"error":{"message":"maximum context length is 8192 tokens","type":"BadRequestError","code":400}}'
+    async with serve_answer(status=400, body=body, content_type="application/json") as url:
+        failure = (await ask(url)).failure
+    assert failure is not None
+    assert (failure.kind, failure.status) == ("refused", 400)
+    assert failure.error.message == "maximum context length is 8192 tokens"
+
+
+async def test_no_server_is_unreachable(unused_tcp_port: int) -> None:
+    url = f"http://127.0.0.1:{unused_tcp_port}"
+    failure = (await ask(url)).failure
+    assert failure is not None
+    assert failure.kind == "unreachable"
+    async with open_client(Endpoint(url)) as client:
+        with pytest.raises(ServerError, match="does not answer"):
+            await client.fetch("/version")
+
+
+async def test_small_answers_keep_their_status(serve_answer: ServeAnswer) -> None:
+    async with serve_answer(status=404, body=b'{"detail":"Not Found"}') as url, open_client(Endpoint(url)) as client:
+        answer = await client.fetch("/version")
+        assert answer.status == 404
+        with pytest.raises(ServerError, match="answers HTTP 404") as caught:
+            answer.require_ok()
+    assert caught.value.why == "Not Found"
+
+
+async def test_small_answers_have_a_deadline(serve_steps: ServeSteps) -> None:
+    async with serve_steps([1.0]) as url, open_client(Endpoint(url), Timeouts(answer_s=0.1)) as client:
+        with pytest.raises(ServerError, match="does not answer") as caught:
+            await client.fetch("/metrics", b"{}")
+    assert caught.value.why == "no answer within 100 ms"
+
+
+async def test_cancelling_closes_the_connection(serve_handler: Callable[..., AbstractAsyncContextManager[str]]) -> None:
+    closed = asyncio.Event()
+
+    async def silent(request: web.Request) -> web.StreamResponse:
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            closed.set()
+            raise
+        return web.Response()
+
+    async with serve_handler(silent) as url:
+        task = asyncio.create_task(ask(url))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(closed.wait(), 2)
+
+
+async def test_key_and_large_body_arrive_and_the_client_reports_its_own_lag(
+    serve_handler: Callable[..., AbstractAsyncContextManager[str]],
+) -> None:
+    seen: list[tuple[str | None, int]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append((request.headers.get("Authorization"), len(await request.read())))
+        await asyncio.sleep(0.1)
+        return web.Response(body=delta("stop", content="a") + usage(1, 1) + DONE)
+
+    async with serve_handler(answer) as url, open_client(Endpoint(url, "sk-1")) as client:
+        result = await client.stream(PATH, b"x" * 5_000_000)
+    assert seen == [("Bearer sk-1", 5_000_000)]
+    assert result.failure is None
+    assert result.event_loop_lag_p99_s is not None
