@@ -195,6 +195,7 @@ class ModelSpec:
     spec_methods: tuple[str, ...] = ()
     kv_estimate_reason: str | None = None  # set when the KV rules are known only approximately
     sources: tuple[str, ...] = ()  # where the fields come from, with their confidence
+    layer_indices: tuple[int, ...] | None = None  # decoder layer of each entry of `layers`; None: not recorded
 
     @property
     def is_hybrid(self) -> bool:

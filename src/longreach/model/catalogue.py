@@ -1,0 +1,176 @@
+"""The models longreach knows without a network: published facts, one file a model, read by name."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import cast
+
+from longreach.errors import UsageError
+from longreach.model.config import parse_model_config
+from longreach.model.spec import ModelSpec, ParameterCount, QuantizationName, WeightsSpec, YarnRecommendation
+from longreach.units import did_you_mean
+
+_Entry = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointBytes:
+    """Bytes of one published checkpoint, and who says so."""
+
+    checkpoint: str
+    total_bytes: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueMatch:
+    """A catalogue model, and the quantization of the checkpoint that was named (None: the model's own)."""
+
+    name: str
+    quantization: QuantizationName | None
+
+
+def catalogue_names() -> tuple[str, ...]:
+    """Every model of the catalogue, sorted."""
+    return tuple(sorted(item.name.removesuffix(".json") for item in _folder().iterdir() if item.name.endswith(".json")))
+
+
+def find_catalogue_model(reference: str) -> CatalogueMatch | None:
+    """`qwen3-32b`, `Qwen3-32B`, `Qwen/Qwen3-32B` or a published checkpoint such as `Qwen/Qwen3-32B-FP8`."""
+    wanted = reference.strip().lower()
+    checkpoint = _checkpoints().get(wanted)
+    if checkpoint is not None:
+        return CatalogueMatch(str(checkpoint[0]), cast("QuantizationName | None", checkpoint[1]))
+    _, _, last = wanted.rpartition("/")
+    known = bool(last) and last.isascii() and "\\" not in last and _folder().joinpath(f"{last}.json").is_file()
+    return CatalogueMatch(last, None) if known else None
+
+
+def load_catalogue_model(name: str) -> ModelSpec:
+    """The model by catalogue name or Hub id; UsageError with the nearest names when there is none."""
+    match = find_catalogue_model(name)
+    if match is None:
+        raise UsageError(
+            f"no model '{name}' in the catalogue",
+            f"{len(catalogue_names())} models are known by name",
+            did_you_mean(name.rpartition("/")[2], catalogue_names())
+            or "give a local folder, a config.json or a Hub id",
+        )
+    entry = _read(match.name)
+    spec = parse_model_config(_expanded_config(entry), match.name)
+    return with_quantization(_with_facts(spec, entry), match.name, match.quantization)
+
+
+def checkpoint_bytes(name: str, quantization: QuantizationName) -> CheckpointBytes | None:
+    """Published bytes of this model in this form, where they are known."""
+    match = find_catalogue_model(name)
+    if match is None:
+        return None
+    for checkpoint in _checkpoint_rows(_read(match.name)):
+        size = checkpoint.get("bytes")
+        if checkpoint.get("quantization") == quantization and isinstance(size, int):
+            return CheckpointBytes(str(checkpoint["id"]), size, str(checkpoint["bytes_source"]))
+    return None
+
+
+def with_quantization(spec: ModelSpec, name: str, quantization: QuantizationName | None) -> ModelSpec:
+    """The model with the weights of its published checkpoint in this form (None: its own form)."""
+    wanted = quantization or spec.weights.quantization
+    known = checkpoint_bytes(name, wanted)
+    method = spec.weights.quant_method if wanted == spec.weights.quantization else None
+    if known is None:
+        source = f"no published bytes of a {wanted} checkpoint are known"
+        return replace(spec, weights=WeightsSpec(wanted, method, None, source))
+    source = f"{known.checkpoint}: {known.source}"
+    return replace(spec, weights=WeightsSpec(wanted, method, known.total_bytes, source))
+
+
+def _with_facts(spec: ModelSpec, entry: _Entry) -> ModelSpec:
+    releases = entry.get("releases")
+    first_last = releases.get(spec.architecture) if isinstance(releases, Mapping) else None
+    native = entry.get("recommended_context")
+    return replace(
+        spec,
+        hf_id=str(entry["hf_id"]),
+        parameters=_parameters(spec.parameters, entry),
+        native_context_tokens=native if isinstance(native, int) else None,
+        yarn=_yarn(entry),
+        architecture_releases=(str(first_last[0]), str(first_last[1])) if isinstance(first_last, list) else None,
+        tool_call_parsers=_strings(entry, "tool_call_parsers"),
+        reasoning_parsers=_strings(entry, "reasoning_parsers"),
+        spec_methods=_strings(entry, "spec_methods"),
+        sources=_sources(entry),
+    )
+
+
+def _parameters(counted: ParameterCount, entry: _Entry) -> ParameterCount:
+    published = entry.get("total_parameters")
+    value = published.get("value") if isinstance(published, Mapping) else None
+    return replace(counted, total=value) if isinstance(value, int) else counted
+
+
+def _yarn(entry: _Entry) -> YarnRecommendation | None:
+    found = entry.get("yarn")
+    if not isinstance(found, Mapping) or "factor" not in found:
+        return None
+    note = f"; {found['note']}" if "note" in found else ""
+    return YarnRecommendation(
+        factor=float(found["factor"]),
+        original_max_position_embeddings=int(found["original_max_position_embeddings"]),
+        target_tokens=found.get("target_tokens"),
+        source=f"{found['source']}{note}",
+    )
+
+
+def _sources(entry: _Entry) -> tuple[str, ...]:
+    lines = [f"config: {entry['source']}; {entry['confidence']}"]
+    exceptions = entry.get("exceptions")
+    if isinstance(exceptions, Mapping):
+        lines += [f"{', '.join(fields)}: {label}" for label, fields in exceptions.items()]
+    lines += [f"not known: {', '.join(_strings(entry, 'unknown'))}"] if "unknown" in entry else []
+    return (*lines, *_strings(entry, "notes"))
+
+
+def _strings(entry: _Entry, key: str) -> tuple[str, ...]:
+    found = entry.get(key)
+    return tuple(str(item) for item in found) if isinstance(found, list) else ()
+
+
+def _checkpoint_rows(entry: _Entry) -> tuple[_Entry, ...]:
+    rows = entry.get("checkpoints")
+    return tuple(row for row in rows if isinstance(row, Mapping)) if isinstance(rows, list) else ()
+
+
+def _expanded_config(entry: _Entry) -> _Entry:
+    return cast("_Entry", _expanded(entry["config"]))
+
+
+def _expanded(value: object) -> object:
+    """Undo the two short forms of long lists: {"cycle": [...], "length": n} and {"runs": [[item, n], ...]}."""
+    if isinstance(value, list):
+        return [_expanded(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if set(value) == {"cycle", "length"}:
+        return [value["cycle"][index % len(value["cycle"])] for index in range(value["length"])]
+    if set(value) == {"runs"}:
+        return [item for item, times in value["runs"] for _ in range(times)]
+    return {key: _expanded(item) for key, item in value.items()}
+
+
+def _folder() -> Traversable:
+    return files("longreach.model") / "data" / "models"
+
+
+def _read(name: str) -> _Entry:
+    return cast("_Entry", json.loads(_folder().joinpath(f"{name}.json").read_text(encoding="utf-8")))
+
+
+@cache
+def _checkpoints() -> Mapping[str, list[str | None]]:
+    """Lower-case Hub id -> [catalogue name, quantization or null]."""
+    text = (files("longreach.model") / "data" / "checkpoints.json").read_text(encoding="utf-8")
+    return cast("Mapping[str, list[str | None]]", json.loads(text))
