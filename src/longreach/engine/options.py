@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+YARN_KEYS = ("rope_type", "type", "factor", "original_max_position_embeddings")
+
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeOptions:
@@ -11,6 +13,7 @@ class SpeculativeOptions:
     num_speculative_tokens: int
     use_local_argmax_reduction: bool = False
     prompt_lookup_max: int | None = None
+    extra: tuple[tuple[str, object], ...] = ()  # further keys, passed through untouched
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class OffloadOptions:
     offload_prompt_only: bool | None = None
     blocks_per_chunk: int | None = None
     spec_module_path: str | None = None  # an out-of-tree spec, loaded by vLLM itself
+    spec_name: str | None = None  # its class; None takes vLLM's own spec for the tiers asked for
+    extra: tuple[tuple[str, object], ...] = ()  # further keys of kv_connector_extra_config, passed through untouched
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,16 @@ class YarnOptions:
     original_max_position_embeddings: int
     override_path: tuple[str, ...]
     rope_parameters: tuple[tuple[str, object], ...]  # the config's own keys to repeat (rope_theta, mrope_section, ...)
+
+    def __post_init__(self) -> None:
+        """Drop the keys that YaRN itself sets; vLLM refuses a dict where `rope_type` and the older `type` disagree."""
+        kept = tuple(pair for pair in self.rope_parameters if pair[0] not in YARN_KEYS)
+        object.__setattr__(self, "rope_parameters", kept)
+
+    @property
+    def max_position_embeddings(self) -> int:
+        """The scaled length, `factor x original`, that the override must name from 0.30 on."""
+        return round(self.factor * self.original_max_position_embeddings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +65,7 @@ class EngineOptions:
     data_parallel_size: int = 1
     decode_context_parallel_size: int = 1
     max_model_len: int | None = None
+    max_model_len_auto: bool = False  # `--max-model-len auto`: the largest length that fits
     dtype: str | None = None
     quantization: str | None = None
     kv_cache_dtype: str | None = None
@@ -70,6 +86,7 @@ class EngineOptions:
     mm_ipc_gpu_memory_gb: float | None = None
     language_model_only: bool | None = None
     cudagraph_mode: str | None = None
+    compilation_extra: tuple[tuple[str, object], ...] = ()  # further keys of --compilation-config
     enforce_eager: bool | None = None
     disable_custom_all_reduce: bool | None = None
     disable_hybrid_kv_cache_manager: bool | None = None
@@ -90,3 +107,12 @@ class ServeCommand:
 
     argv: tuple[str, ...]  # ("vllm", "serve", MODEL, ...)
     env: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OptionProblem:
+    """One thing that is wrong with options or a command, in the words of an error."""
+
+    what: str
+    why: str
+    fix: str

@@ -1,0 +1,94 @@
+"""Values of flags as vLLM's parser reads and longreach writes them. Pure."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+
+from longreach.engine.flags import Flag, Kind
+from longreach.errors import UsageError
+from longreach.units import GIB, KIB, MIB, TIB
+
+AUTO = "auto"
+"""`--max-model-len auto` (also -1): the largest length that fits."""
+
+_SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": KIB, "M": MIB, "G": GIB, "T": TIB}
+_SCALED = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
+_BARE_SCALED = re.compile(r"\b\d+(?:\.\d+)?[kKmMgGtT]\b")
+_QUOTED = re.compile(r'("(?:[^"\\]|\\.)*")')
+
+
+def parse_size(text: str) -> int:
+    """Read a human-readable integer as vLLM does: `750k` and `0.75m` decimal, `10G` binary and whole; ValueError for the rest."""
+    match = _SCALED.fullmatch(text.strip())
+    if match is None:
+        return int(text)
+    number, suffix = match.groups()
+    if suffix.isupper():
+        return int(number) * _SCALES[suffix]
+    return int(float(number) * _SCALES[suffix])
+
+
+def parse_value(flag: Flag, values: Sequence[str]) -> object:
+    """The value of a flag that is neither boolean nor JSON; UsageError where vLLM's parser refuses it too."""
+    try:
+        return _READERS[flag.kind](values)
+    except (ValueError, IndexError):
+        suffixes = _SUFFIX_RULE if flag.kind in ("size", "length") else ""
+        raise UsageError(
+            f"{flag.name} {' '.join(values)!r} is not a number that vLLM reads",
+            f"it takes plain digits{suffixes}",
+            f"write {flag.name} with a plain number",
+        ) from None
+
+
+def _read_length(text: str) -> int | str:
+    return AUTO if text.strip().lower() in (AUTO, "-1") else parse_size(text)
+
+
+_READERS: dict[Kind, Callable[[Sequence[str]], object]] = {
+    "int": lambda values: int(values[0]),
+    "float": lambda values: float(values[0]),
+    "size": lambda values: parse_size(values[0]),
+    "length": lambda values: _read_length(values[0]),
+    "ints": lambda values: tuple(int(value) for value in values),
+    "text": lambda values: values[0],
+}
+
+_SUFFIX_RULE = ", with k m g t (decimal) or K M G T (binary, whole numbers only) behind them; no commas, no GiB"
+
+
+def write_value(value: object) -> str:
+    """The token for a value; JSON compact, in the order given, non-ASCII text as it is."""
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def read_json_object(text: str) -> dict[str, object] | None:
+    """A JSON object, bare numbers with suffixes (`{"cpu_bytes_to_use": 80G}`) expanded; None for anything else."""
+    parts = _QUOTED.split(text)
+    parts[::2] = [_BARE_SCALED.sub(_expand, part) for part in parts[::2]]
+    try:
+        value = json.loads("".join(parts))
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _expand(match: re.Match[str]) -> str:
+    try:
+        return str(parse_size(match.group()))
+    except ValueError:
+        return match.group()
+
+
+def read_dotted_value(text: str) -> object:
+    """The value of `--flag.key VALUE`: JSON, else a number with suffix, else the text itself."""
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        try:
+            value = parse_size(text)
+        except ValueError:
+            value = text
+    return value
