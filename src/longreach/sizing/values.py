@@ -38,6 +38,8 @@ class KvCacheRequest:
     mamba_ssm_cache_dtype: str = "auto"
     force_fp32_state: bool = False  # the CPU platform keeps gated-delta state in float32
     gdn_flashinfer_prefill: bool = False  # SM90, SM10x/SM12x with head_k_dim 128 on CUDA 13
+    kv_cache_dtype_skip_layers: tuple[str, ...] = ()  # layer indices, or "sliding_window": kept at the model's dtype
+    model_runner_v2: bool = True  # with PP and async scheduling it keeps one batch more in flight than the V1 runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class KvGroup:
     block_size: int  # tokens
     page_size_bytes: int  # one block in one layer
     blocks_per_request: int  # at max_model_len
+    bytes_per_block: int = 0  # one block in all its layers; the pool's block is the widest group's
 
 
 @dataclass(frozen=True, slots=True)

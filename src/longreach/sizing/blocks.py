@@ -1,0 +1,92 @@
+"""The block size: what vLLM makes of `--block-size` once recurrent layers and mixed KV dtypes share the pool.
+
+Read in vLLM 0.32, `Platform.update_block_size_for_backend`: first a size that the attention kernel takes, then, for models
+with recurrent layers, one whose attention page covers a state, then, with layers kept at the model's dtype, one whose
+quantized page covers such a layer's smallest page.
+"""
+
+from dataclasses import dataclass, replace
+from math import lcm
+
+from longreach.model.spec import MlaLayer, RecurrentLayer
+from longreach.sizing.arithmetic import ceil_div, round_up
+from longreach.sizing.formats import KvFormat, get_kv_format
+from longreach.sizing.state import aligns_to_flashinfer, state_bytes_per_gpu
+from longreach.sizing.values import KvCacheRequest
+
+_MLA_BLOCK_MULTIPLE = 128  # latent kernels want whole runs of 128 tokens from hybrid models
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """Tokens of an attention block, and the page sizes that other layers are padded to."""
+
+    block_size: int
+    state_page_bytes: int | None = None  # recurrent layers; None: their own size
+    skip_page_bytes: int | None = None  # sliding layers, when some layers keep the model's dtype
+
+
+def plan_blocks(request: KvCacheRequest, kv_format: KvFormat, *, has_skipped_layers: bool) -> BlockPlan:
+    """Choose the block size for the whole model; it depends on the configuration alone, never on max_model_len."""
+    plan = BlockPlan(request.block_size or request.default_block_size)
+    if request.model.is_hybrid:
+        plan = _cover_states(request, kv_format, plan, has_skipped_layers=has_skipped_layers)
+    if has_skipped_layers:
+        plan = _cover_skipped_layers(request, kv_format, plan)
+    return plan
+
+
+def _cover_states(
+    request: KvCacheRequest, kv_format: KvFormat, plan: BlockPlan, *, has_skipped_layers: bool
+) -> BlockPlan:
+    state = max(
+        state_bytes_per_gpu(layer, request) for layer in request.model.layers if isinstance(layer, RecurrentLayer)
+    )
+    token = model_token_bytes(request, kv_format)
+    if has_skipped_layers and kv_format.keeps_boundary_layers:
+        token = lcm(token, model_token_bytes(request, get_kv_format("auto", request.model.dtype)))
+    step = max(request.min_kernel_block_size, plan.block_size)
+    if _is_mla(request):
+        step = max(step, _MLA_BLOCK_MULTIPLE)
+    if aligns_to_flashinfer(request):
+        step = lcm(step, 64)
+    wanted = round_up(step * ceil_div(state, step * token), request.min_kernel_block_size)
+    block_size = max(plan.block_size, wanted)
+    return replace(plan, block_size=block_size, state_page_bytes=block_size * token)
+
+
+def _cover_skipped_layers(request: KvCacheRequest, kv_format: KvFormat, plan: BlockPlan) -> BlockPlan:
+    token = model_token_bytes(request, kv_format)
+    skipped = model_token_bytes(request, get_kv_format("auto", request.model.dtype))
+    if skipped == token:
+        return plan
+    kernel = request.min_kernel_block_size
+    step = max(kernel, plan.block_size)
+    needed = max(skipped * kernel, plan.state_page_bytes or 0)
+    block_size = max(plan.block_size, step * ceil_div(needed, step * token))
+    page = block_size * token
+    return BlockPlan(block_size, None if plan.state_page_bytes is None else page, page)
+
+
+def model_token_bytes(request: KvCacheRequest, kv_format: KvFormat) -> int:
+    """Bytes of one token by the model-wide heads and head_dim, which is what vLLM aligns with (not a layer's own)."""
+    model = request.model
+    latent = next((layer for layer in model.layers if isinstance(layer, MlaLayer)), None)
+    if latent is not None:
+        assert kv_format.latent_bytes is not None
+        return kv_format.latent_bytes(latent.kv_lora_rank + latent.rope_head_dim)
+    assert kv_format.head_bytes is not None
+    return max(1, model.num_kv_heads // request.tp_size) * kv_format.head_bytes(model.head_dim, model.head_dim)
+
+
+def sliding_block_size(kv_format: KvFormat, token_bytes: int, plan: BlockPlan, kernel: int) -> int:
+    """The largest block that the kernel takes and whose page fits the shared page; the kernel's smallest when none does."""
+    page = plan.skip_page_bytes or token_bytes * plan.block_size
+    if kv_format.kernel_block_sizes:
+        fitting = [size for size in kv_format.kernel_block_sizes if size * token_bytes <= page]
+        return max(fitting, default=min(kv_format.kernel_block_sizes))
+    return max(kernel, page // token_bytes // kernel * kernel)
+
+
+def _is_mla(request: KvCacheRequest) -> bool:
+    return any(isinstance(layer, MlaLayer) for layer in request.model.layers)

@@ -1,0 +1,160 @@
+"""Grouping: which layers share a block table, and what one block costs.
+
+vLLM draws all groups' blocks from one pool, so every group's block must have the same size: pages are unified and layers
+dealt into groups of equal number. Read in vLLM 0.32, `v1/core/kv_cache_utils.py`, for layer-outermost cache layouts.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from longreach.errors import UnknownModelError, UsageError
+from longreach.sizing.arithmetic import ceil_div
+from longreach.sizing.pages import LayerCache
+
+_NEAR = 1.5  # buckets within this factor share the larger one's size instead of splitting by the smaller
+
+
+@dataclass(frozen=True, slots=True)
+class CacheGroup:
+    """Layers that share a block table: positions among all layers, and each one's cache after unification."""
+
+    positions: tuple[int, ...]
+    caches: tuple[LayerCache, ...]
+
+    @property
+    def representative(self) -> LayerCache:
+        """Any layer of the group: all need the same number of blocks."""
+        return self.caches[0]
+
+    def bytes_per_block(self, held: Callable[[int], bool] = lambda _: True) -> int:
+        """One block in those of its layers that a worker holds."""
+        return sum(
+            cache.page_size_bytes for position, cache in zip(self.positions, self.caches, strict=True) if held(position)
+        )
+
+
+def group_layers(caches: Sequence[LayerCache], *, hybrid_manager: bool) -> tuple[CacheGroup, ...]:
+    """Group the whole model's layers.
+
+    One group when all layers keep the same tokens in blocks of one size (their pages add up). Otherwise pages are unified to
+    the largest, layers bucketed by cache, and each bucket dealt into groups of equal size. Raises UsageError or
+    UnknownModelError where vLLM cannot unify.
+    """
+    if not hybrid_manager:
+        caches = _promote_local(caches)
+    if _is_one_family(caches):
+        return (CacheGroup(tuple(range(len(caches))), tuple(caches)),)
+    unified = _unify_pages(caches)
+    if unified is None:
+        return (_full_allocation(caches),)
+    return _deal(unified)
+
+
+def _is_one_family(caches: Sequence[LayerCache]) -> bool:
+    """All keep the same tokens: full and latent attention are one family, windows and chunks only with their like."""
+    if len({cache.block_size for cache in caches}) > 1:
+        return False
+    first = caches[0]
+    if first.kind == "recurrent":
+        return all(
+            cache.kind == "recurrent"
+            and (cache.page_size_bytes, cache.states_per_request) == (first.page_size_bytes, first.states_per_request)
+            for cache in caches
+        )
+    if first.is_full_attention:
+        return all(cache.is_full_attention for cache in caches)
+    return all((cache.kind, cache.bound_tokens) == (first.kind, first.bound_tokens) for cache in caches)
+
+
+def _unify_pages(caches: Sequence[LayerCache]) -> tuple[LayerCache, ...] | None:
+    """Give every layer the largest page: by a larger block where it divides, else by padding. None: a latent cannot be
+    padded, since sparse kernels read whole rows.
+    """
+    largest = max(cache.page_size_bytes for cache in caches)
+    unified = []
+    for cache in caches:
+        page = cache.page_size_bytes
+        if page == largest:
+            unified.append(cache)
+        elif cache.kind != "recurrent" and largest % page == 0:
+            unified.append(_widen(cache, largest // page))
+        elif cache.kind == "mla":
+            return None
+        else:
+            unified.append(replace(cache, padded_page_bytes=largest))
+    return tuple(unified)
+
+
+def _widen(cache: LayerCache, factor: int) -> LayerCache:
+    # vLLM multiplies the block and keeps an existing padding, which then no longer matches: it asserts
+    if cache.padded_page_bytes is not None:
+        raise UnknownModelError(
+            "the KV pages of this model cannot be unified",
+            f"a page padded to {cache.padded_page_bytes} bytes would have to grow {factor} times; vLLM stops at this",
+            "another --kv-cache-dtype, or no --kv-cache-dtype-skip-layers",
+        )
+    return replace(cache, block_size=cache.block_size * factor)
+
+
+def _deal(caches: Sequence[LayerCache]) -> tuple[CacheGroup, ...]:
+    """Bucket equal caches; deal each bucket round-robin, so that every pipeline stage gets a share of every group."""
+    buckets: dict[LayerCache, list[int]] = {}
+    for position, cache in enumerate(caches):
+        buckets.setdefault(cache, []).append(position)
+    counts = [len(positions) for positions in buckets.values()]
+    size = max(counts) if max(counts) < min(counts) * _NEAR else min(counts)
+    groups = []
+    for positions in buckets.values():
+        num_groups = ceil_div(len(positions), size)
+        for first in range(num_groups):
+            dealt = tuple(positions[first::num_groups])
+            groups.append(CacheGroup(dealt, tuple(caches[position] for position in dealt)))
+    return tuple(groups)
+
+
+def _promote_local(caches: Sequence[LayerCache]) -> tuple[LayerCache, ...]:
+    """`--disable-hybrid-kv-cache-manager`: windows and chunks are allocated like full attention."""
+    if _is_one_family(caches):
+        return tuple(caches)
+    promoted = _as_full_attention(caches)
+    if promoted is None:
+        raise UsageError(
+            "--disable-hybrid-kv-cache-manager does not work with this model",
+            "its layers cannot all be counted as full attention; vLLM stops with "
+            "'Failed to promote local KV cache specs to one unified type'",
+            "leave --disable-hybrid-kv-cache-manager out",
+        )
+    return promoted
+
+
+def _full_allocation(caches: Sequence[LayerCache]) -> CacheGroup:
+    """The fallback for latents beside windows that cannot share a page: windows are allocated like full attention."""
+    kinds = {cache.kind for cache in caches}
+    promoted = _as_full_attention(caches) if "sliding_window" in kinds and "chunked_local" not in kinds else None
+    if promoted is None:
+        raise UnknownModelError(
+            "the KV pages of this model cannot be unified",
+            f"{', '.join(sorted(kinds))} layers with pages of {sorted({cache.page_size_bytes for cache in caches})} bytes: "
+            "latent attention cannot be padded",
+            "none: vLLM has no layout for this mixture",
+        )
+    return CacheGroup(tuple(range(len(promoted))), promoted)
+
+
+def _as_full_attention(caches: Sequence[LayerCache]) -> tuple[LayerCache, ...] | None:
+    """None when the layers are still of several families."""
+    full_sizes = {cache.block_size for cache in caches if cache.is_full_attention}
+    common = full_sizes.pop() if len(full_sizes) == 1 else None
+    promoted = tuple(
+        _promote(cache, common or cache.block_size) if cache.kind in ("sliding_window", "chunked_local") else cache
+        for cache in caches
+    )
+    has_full = any(cache.is_full_attention for cache in caches)
+    return promoted if has_full and _is_one_family(promoted) else None
+
+
+def _promote(cache: LayerCache, block_size: int) -> LayerCache:
+    padded = cache.padded_page_bytes
+    if padded is not None:
+        padded = max(padded, block_size * cache.token_bytes)
+    return replace(cache, kind="full_attention", block_size=block_size, bound_tokens=None, padded_page_bytes=padded)

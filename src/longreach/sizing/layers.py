@@ -1,0 +1,124 @@
+"""From a model's layers to their caches on one GPU."""
+
+from dataclasses import dataclass
+
+from longreach.model.spec import (
+    AttentionLayer,
+    CrossAttentionLayer,
+    IndexerLayer,
+    KvLayer,
+    MlaLayer,
+)
+from longreach.sizing.blocks import BlockPlan, plan_blocks, sliding_block_size
+from longreach.sizing.formats import KvFormat, get_kv_format, token_bytes_per_gpu
+from longreach.sizing.pages import LayerCache
+from longreach.sizing.stages import LayerPlaces, locate_layers
+from longreach.sizing.state import state_bytes_per_gpu, states_per_request
+from longreach.sizing.values import KvCacheRequest
+
+_NUM_BOUNDARY_LAYERS = 2  # kept at the model's dtype at each end by turboquant and ultraquant
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPlan:
+    """Every layer's cache in vLLM's order: the target's, then the draft's."""
+
+    caches: tuple[LayerCache, ...]
+    places: LayerPlaces
+    has_boundary_layers: bool  # a packed format that leaves some layers at the model's dtype
+
+
+def plan_layers(request: KvCacheRequest) -> LayerPlan:
+    """Build each layer's cache. Raises UsageError or UnknownModelError when the KV format cannot hold a layer."""
+    model = request.model
+    kv_format = get_kv_format(resolve_kv_cache_dtype(request), model.dtype)
+    places = locate_layers(model, with_drafts=request.use_draft_layers)
+    skipped = _skipped_names(request, kv_format)
+    blocks = plan_blocks(request, kv_format, has_skipped_layers=bool(skipped))
+    layers = model.layers + (model.draft_layers if request.use_draft_layers else ())
+    plain = get_kv_format("auto", model.dtype)
+    caches = tuple(
+        _build(layer, plain if _is_skipped(layer, index, skipped) else kv_format, blocks, request)
+        for layer, index in zip(layers, places.indices, strict=True)
+    )
+    return LayerPlan(caches, places, kv_format.keeps_boundary_layers and bool(skipped))
+
+
+def resolve_kv_cache_dtype(request: KvCacheRequest) -> str:
+    """`auto` gives way to a KV scheme that the checkpoint brings."""
+    if request.kv_cache_dtype == "auto" and request.model.kv_cache_dtype_forced is not None:
+        return request.model.kv_cache_dtype_forced
+    return request.kv_cache_dtype
+
+
+def _skipped_names(request: KvCacheRequest, kv_format: KvFormat) -> frozenset[str]:
+    """Named by the user, and the boundary layers of a packed format; hybrids have too few attention layers to spare any."""
+    skipped = frozenset(request.kv_cache_dtype_skip_layers)
+    if not kv_format.keeps_boundary_layers or request.model.is_hybrid:
+        return skipped
+    total = request.model.num_layers
+    spared = min(_NUM_BOUNDARY_LAYERS, total // 2)
+    return skipped | {str(index) for index in (*range(spared), *range(total - spared, total))}
+
+
+def _is_skipped(layer: KvLayer, index: int, skipped: frozenset[str]) -> bool:
+    slides = isinstance(layer, AttentionLayer) and layer.window_tokens is not None
+    return str(index) in skipped or (slides and "sliding_window" in skipped)
+
+
+def _build(layer: KvLayer, kv_format: KvFormat, blocks: BlockPlan, request: KvCacheRequest) -> LayerCache:
+    match layer:
+        case AttentionLayer(window_tokens=int()):
+            return _sliding(layer, kv_format, blocks, request)
+        case AttentionLayer() | MlaLayer() | IndexerLayer() | CrossAttentionLayer():
+            return _attention(layer, kv_format, blocks, request)
+        case _:
+            return LayerCache(
+                "recurrent",
+                blocks.block_size if request.prefix_caching else request.max_model_len,
+                state_bytes=state_bytes_per_gpu(layer, request),
+                states_per_request=states_per_request(layer, request),
+                padded_page_bytes=blocks.state_page_bytes,
+                shape=(layer,),
+            )
+
+
+def _attention(
+    layer: AttentionLayer | MlaLayer | IndexerLayer | CrossAttentionLayer,
+    kv_format: KvFormat,
+    blocks: BlockPlan,
+    request: KvCacheRequest,
+) -> LayerCache:
+    token_bytes = token_bytes_per_gpu(layer, kv_format, request.tp_size)
+    size = blocks.block_size
+    match layer:
+        case AttentionLayer(chunk_tokens=int() as chunk):
+            return LayerCache(
+                "chunked_local", size, token_bytes, bound_tokens=chunk, shape=_shape(layer, kv_format, request)
+            )
+        case AttentionLayer():
+            return LayerCache("full_attention", size, token_bytes, shape=_shape(layer, kv_format, request))
+        case CrossAttentionLayer(max_encoder_tokens=encoder):
+            heads = (layer.num_kv_heads, layer.head_dim, kv_format.name)
+            return LayerCache("cross_attention", size, token_bytes, bound_tokens=encoder, shape=heads)
+        case MlaLayer():
+            latent = (layer.kv_lora_rank + layer.rope_head_dim, kv_format.name)
+            return LayerCache("mla", size, token_bytes, shape=latent)
+        case IndexerLayer(head_dim=head_dim):
+            return LayerCache("mla", size, token_bytes, shape=("indexer", head_dim))
+
+
+def _sliding(layer: AttentionLayer, kv_format: KvFormat, blocks: BlockPlan, request: KvCacheRequest) -> LayerCache:
+    token_bytes = token_bytes_per_gpu(layer, kv_format, request.tp_size)
+    return LayerCache(
+        "sliding_window",
+        sliding_block_size(kv_format, token_bytes, blocks, request.min_kernel_block_size),
+        token_bytes,
+        bound_tokens=layer.window_tokens,
+        padded_page_bytes=blocks.skip_page_bytes,
+        shape=_shape(layer, kv_format, request),
+    )
+
+
+def _shape(layer: AttentionLayer, kv_format: KvFormat, request: KvCacheRequest) -> tuple[object, ...]:
+    return (max(1, layer.num_kv_heads // request.tp_size), layer.head_dim, layer.v_head_dim, kv_format.name)
