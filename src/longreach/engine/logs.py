@@ -57,9 +57,14 @@ def parse_log_line(line: str) -> LogEvent | None:
             return events.Notice(topic, meaning, split.text)
     if _FRAME.match(split.text):
         return None
-    if split.level in ("ERROR", "CRITICAL") or _EXCEPTION.match(split.text) or _USAGE_ERROR.search(split.text):
+    if split.level in ("ERROR", "CRITICAL") or is_exception(split.text):
         return events.LoggedError(split.text)
     return events.LoggedWarning(split.text) if split.level == "WARNING" else None
+
+
+def is_exception(text: str) -> bool:
+    """Whether an undecorated line is the last line of a traceback or the parser's complaint."""
+    return bool(_EXCEPTION.match(text) or _USAGE_ERROR.search(text))
 
 
 def _int(text: str) -> int:
