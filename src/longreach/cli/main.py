@@ -16,7 +16,9 @@ from longreach.report.style import Paint
 class _Suggesting(click.Group):
     """A group that answers a mistyped command with the nearest one."""
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         from longreach.units import did_you_mean
 
         if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
@@ -25,7 +27,11 @@ class _Suggesting(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Suggesting, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Suggesting,
+    commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, "--version", "-V", prog_name="longreach")
 def cli() -> None:
     """Plan, start and prove long-context vLLM deployments on one multi-GPU box.
@@ -37,7 +43,7 @@ def cli() -> None:
       longreach down
 
     Exit codes: 0 fine, 1 findings of severity error or a failed check, 2 wrong usage.
-    """
+    """  # noqa: D301 - click reads \b as a literal paragraph
 
 
 def main(argv: list[str] | None = None) -> None:

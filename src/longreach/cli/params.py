@@ -13,14 +13,14 @@ from longreach.units import parse_bytes, parse_tokens
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class _Quantity(click.ParamType):
+class _Quantity(click.ParamType[int]):
     """A number with a suffix; a malformed one is a UsageError with advice, raised by the parser."""
 
     def __init__(self, name: str, parse: Callable[[str], int]) -> None:
         self.name = name
         self._parse = parse
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> int:
         return value if isinstance(value, int) else self._parse(str(value))
 
 
@@ -31,7 +31,9 @@ FILE = click.Path(path_type=Path)
 
 def json_option(function: Decorated) -> Decorated:
     """`--json`: one JSON document on stdout and nothing else."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")(
+        function
+    )
 
 
 def stdout_paint() -> Paint:

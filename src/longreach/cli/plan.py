@@ -34,13 +34,20 @@ def _complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.argument("model", shell_complete=_complete_model)
 @click.option("--weights", type=click.Choice(_WEIGHTS), help="Weight format, when the config does not say.")
 @click.option("--gpus", metavar="NxGPU", shell_complete=_complete_gpus, help="Cards: 4xRTX4090. Default: this machine.")
-@click.option("--link", metavar="LINK", help="How the GPUs are joined: pcie4x16, pcie4x16-p2p, pcie5x8, nvlink-bridge, nvlink.")
+@click.option(
+    "--link", metavar="LINK", help="How the GPUs are joined: pcie4x16, pcie4x16-p2p, pcie5x8, nvlink-bridge, nvlink."
+)
 @click.option("--ram", type=BYTES, metavar="BYTES", help="Host memory.")
 @click.option("--numa", type=click.IntRange(min=1), metavar="N", help="NUMA nodes of the host.")
 @goal_options
 @click.option("--instances", type=click.IntRange(1, 64), default=1, help="Equal instances that share the GPUs.")
-@click.option("--instance", "instance_texts", multiple=True, metavar="NAME:KEY=VALUE,...",
-              help="One instance with settings of its own; repeat it. Keys are the option names without dashes in front.")
+@click.option(
+    "--instance",
+    "instance_texts",
+    multiple=True,
+    metavar="NAME:KEY=VALUE,...",
+    help="One instance with settings of its own; repeat it. Keys are the option names without dashes in front.",
+)
 @click.option("--vllm", "release", default=DEFAULT_RELEASE, show_default=True, metavar="RELEASE", help="vLLM release.")
 @click.option("-o", "--output", type=FILE, help="Write the plan as YAML; `up` and `verify` read it.")
 @click.option("--arithmetic", is_flag=True, help="Show the figures behind the forecast.")

@@ -20,7 +20,7 @@ class GoalOption:
 
     flag: str
     field: str
-    type: click.ParamType | type | None
+    type: click.ParamType[Any] | None
     help: str
     metavar: str | None = None
     constant: Any = None
@@ -44,34 +44,62 @@ GOAL_OPTIONS: tuple[GoalOption, ...] = (
     GoalOption("--concurrency", "concurrency", _SIZE, "Requests that should run at once.", "N"),
     GoalOption("--mean-input", "mean_input_tokens", TOKENS, "Typical prompt length.", "TOKENS"),
     GoalOption("--mean-output", "mean_output_tokens", TOKENS, "Typical answer length.", "TOKENS"),
-    GoalOption("--ttft", "ttft_wish_s", click.FloatRange(min=0, min_open=True), "Wished time to first token.", "SECONDS"),
+    GoalOption(
+        "--ttft", "ttft_wish_s", click.FloatRange(min=0, min_open=True), "Wished time to first token.", "SECONDS"
+    ),
     GoalOption("--tp", "tp_size", _SIZE, "Tensor-parallel GPUs of one instance.", "N"),
     GoalOption("--pp", "pp_size", _SIZE, "Pipeline stages.", "N"),
     GoalOption("--dp", "dp_size", _SIZE, "Data-parallel engines behind one port.", "N"),
     GoalOption("--dcp", "dcp_size", _SIZE, "Decode-context-parallel ranks inside the TP group.", "N"),
     GoalOption("--kv-cache-dtype", "kv_cache_dtype", None, "auto, fp8_e4m3, nvfp4, ...", "DTYPE"),
     GoalOption("--kv-cache-memory-bytes", "kv_cache_memory_bytes", BYTES, "KV cache on each GPU: 10G (2^30).", "BYTES"),
-    GoalOption("--gpu-memory-utilization", "gpu_memory_utilization", click.FloatRange(0, 1, min_open=True),
-               "Let vLLM size the KV cache; the plan then gives a range.", "SHARE"),
+    GoalOption(
+        "--gpu-memory-utilization",
+        "gpu_memory_utilization",
+        click.FloatRange(0, 1, min_open=True),
+        "Let vLLM size the KV cache; the plan then gives a range.",
+        "SHARE",
+    ),
     GoalOption("--max-num-batched-tokens", "max_num_batched_tokens", TOKENS, "Size of a prefill chunk.", "TOKENS"),
     GoalOption("--max-num-seqs", "max_num_seqs", _SIZE, "Most requests that vLLM runs at once.", "N"),
     GoalOption("--block-size", "block_size", _SIZE, "KV block size in tokens.", "TOKENS"),
     GoalOption("--no-prefix-caching", "prefix_caching", None, "Turn prefix caching off.", constant=False),
-    GoalOption("--no-reserve-full-isl", "reserve_full_isl", None,
-               "Start a prompt before all of it fits (--no-scheduler-reserve-full-isl).", constant=False),
+    GoalOption(
+        "--no-reserve-full-isl",
+        "reserve_full_isl",
+        None,
+        "Start a prompt before all of it fits (--no-scheduler-reserve-full-isl).",
+        constant=False,
+    ),
     GoalOption("--spec", "speculation", None, "Speculative decoding: mtp:3, ngram:5, none.", "METHOD:N"),
     GoalOption("--yarn", "yarn", None, "auto, none, or a factor.", "FACTOR"),
-    GoalOption("--cpu-tier", "cpu_tier_bytes", BYTES, "CPU memory for KV blocks, all workers together: 200GiB.", "BYTES"),
+    GoalOption(
+        "--cpu-tier", "cpu_tier_bytes", BYTES, "CPU memory for KV blocks, all workers together: 200GiB.", "BYTES"
+    ),
     GoalOption("--disk-tier", "disk_tier", None, "Folder for KV blocks on disk, with an optional size.", "PATH[:SIZE]"),
     GoalOption("--eviction", "eviction_policy", _choices("lru", "arc"), "How the CPU tier evicts.", "POLICY"),
-    GoalOption("--images-per-prompt", "images_per_prompt", click.IntRange(min=0), "Limit of images in one prompt.", "N"),
+    GoalOption(
+        "--images-per-prompt", "images_per_prompt", click.IntRange(min=0), "Limit of images in one prompt.", "N"
+    ),
     GoalOption("--mm-processor-kwargs", "mm_processor_kwargs", None, "Arguments of the image processor.", _JSON_OBJECT),
-    GoalOption("--mm-ipc-gpu-memory-gb", "mm_ipc_gpu_memory_gb", click.FloatRange(min=0),
-               "GPU memory for image transfer; vLLM takes it out of the KV cache.", "GIB"),
-    GoalOption("--cudagraph-mode", "cudagraph_mode",
-               _choices("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"), "CUDA graph mode.", "MODE"),
+    GoalOption(
+        "--mm-ipc-gpu-memory-gb",
+        "mm_ipc_gpu_memory_gb",
+        click.FloatRange(min=0),
+        "GPU memory for image transfer; vLLM takes it out of the KV cache.",
+        "GIB",
+    ),
+    GoalOption(
+        "--cudagraph-mode",
+        "cudagraph_mode",
+        _choices("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"),
+        "CUDA graph mode.",
+        "MODE",
+    ),
     GoalOption("--disable-custom-all-reduce", "disable_custom_all_reduce", None, "Use NCCL only.", constant=True),
-    GoalOption("--model-path", "model_path", None, "What `vllm serve` is given, where it differs from MODEL.", "PATH|ID"),
+    GoalOption(
+        "--model-path", "model_path", None, "What `vllm serve` is given, where it differs from MODEL.", "PATH|ID"
+    ),
     GoalOption("--served-model-name", "served_model_name", None, "The name clients use.", "NAME"),
     GoalOption("--host", "host", None, "Address to listen on.", "HOST"),
     GoalOption("--port", "port", click.IntRange(1, 65535), "Port of the first instance; the next ones follow.", "PORT"),
@@ -83,9 +111,13 @@ def goal_options(function: Decorated) -> Decorated:
     for option in reversed(GOAL_OPTIONS):
         decorate: Callable[[Decorated], Decorated]
         if option.type is None and option.constant is not None:
-            decorate = click.option(option.flag, option.field, flag_value=option.constant, default=None, help=option.help)
+            decorate = click.option(
+                option.flag, option.field, flag_value=option.constant, default=None, help=option.help
+            )
         else:
-            decorate = click.option(option.flag, option.field, type=option.type, metavar=option.metavar, help=option.help)
+            decorate = click.option(
+                option.flag, option.field, type=option.type, metavar=option.metavar, help=option.help
+            )
         function = decorate(function)
     return function
 
@@ -118,7 +150,9 @@ def parse_instance(text: str, base: Goal) -> NamedGoal:
     name, _, settings = text.partition(":")
     if not name or not name.replace("-", "").replace("_", "").isalnum():
         raise UsageError(
-            f"instance '{text}' has no name", "expected NAME or NAME:key=value,...", "--instance short:tp=2,max-model-len=64k"
+            f"instance '{text}' has no name",
+            "expected NAME or NAME:key=value,...",
+            "--instance short:tp=2,max-model-len=64k",
         )
     values: dict[str, Any] = {}
     for setting in filter(None, settings.split(",")):
@@ -160,7 +194,11 @@ def _json_pairs(text: str) -> tuple[tuple[str, object], ...]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"--mm-processor-kwargs is not JSON: {text}", str(error), """'{"max_pixels": 1003520}'""") from error
+        raise UsageError(
+            f"--mm-processor-kwargs is not JSON: {text}", str(error), """'{"max_pixels": 1003520}'"""
+        ) from error
     if not isinstance(value, dict):
-        raise UsageError(f"--mm-processor-kwargs is not an object: {text}", "expected {...}", """'{"max_pixels": 1003520}'""")
+        raise UsageError(
+            f"--mm-processor-kwargs is not an object: {text}", "expected {...}", """'{"max_pixels": 1003520}'"""
+        )
     return tuple(value.items())

@@ -1,5 +1,6 @@
 """From what was typed to a plan: find the model, the machine and the release, then decide."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,11 +23,20 @@ def make_plan_from(model: str, release: str, goals: Sequence[NamedGoal], *, weig
 
 def _machine(*, gpus: str | None, link: str | None, ram: int | None, numa: int | None) -> Machine:
     from longreach.hardware.catalogue import parse_gpus
-    from longreach.hardware.links import machine_from
+    from longreach.hardware.machine import machine_from
 
     if gpus is not None:
         order = parse_gpus(gpus)
-        return machine_from(order, link=link, ram_bytes=ram, num_numa_nodes=numa)
+        assumed = (order.assumption,) if order.assumption else ()
+        return machine_from(order.gpu, order.count, link, ram, numa, assumptions=assumed)
     from longreach.host.machine import detect_machine
 
-    return detect_machine()
+    found = detect_machine(os.environ)
+    return machine_from(
+        found.gpu,
+        found.num_gpus,
+        link,
+        ram or found.ram_bytes,
+        numa or found.num_numa_nodes,
+        assumptions=found.assumptions,
+    )

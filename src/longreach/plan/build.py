@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from longreach.engine.release import Release
-from longreach.errors import UsageError
+from longreach.errors import UnknownModelError, UsageError
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.goal import NamedGoal
 from longreach.plan.instance import PlannedInstance, plan_instance
-from longreach.plan.summary import summarize_machine, summarize_model
+from longreach.plan.summary import kv_bytes_per_token, summarize_machine, summarize_model
 from longreach.plan.values import Plan, Verdict
 from longreach.rules.finding import Finding
 from longreach.rules.registry import check_deployment
@@ -33,7 +33,7 @@ def make_plan(model: ModelSpec, machine: Machine, release: Release, goals: Seque
     ]
     return Plan(
         verdict=_verdict(planned, findings),
-        model=summarize_model(model, planned[0]),
+        model=summarize_model(model, planned[0].plan.options.model, _kv_bytes_per_token(planned[0])),
         machine=summarize_machine(machine),
         release=release.version,
         instances=tuple(instance.plan for instance in planned),
@@ -70,7 +70,9 @@ def _fixed_gpus(named: NamedGoal) -> int:
 def _check_names(goals: Sequence[NamedGoal]) -> None:
     names = [named.name for named in goals]
     if len(set(names)) < len(names):
-        raise UsageError(f"instance names repeat: {', '.join(names)}", "each instance needs its own", "give them different names")
+        raise UsageError(
+            f"instance names repeat: {', '.join(names)}", "each instance needs its own", "give them different names"
+        )
 
 
 def _verdict(planned: Sequence[PlannedInstance], findings: Sequence[Finding]) -> Verdict:
@@ -85,3 +87,8 @@ def _verdict(planned: Sequence[PlannedInstance], findings: Sequence[Finding]) ->
     return "unknown" if any(capacity is None for capacity in capacities) else "fits"
 
 
+def _kv_bytes_per_token(planned: PlannedInstance) -> int | None:
+    try:
+        return kv_bytes_per_token(planned.deployment.model, planned.plan.options.kv_cache_dtype or "auto")
+    except UnknownModelError:
+        return None

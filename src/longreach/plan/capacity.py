@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from longreach.engine.defaults import default_block_size, min_kernel_block_size
+from longreach.engine.defaults import device_defaults
 from longreach.engine.release import Release
 from longreach.hardware.spec import Machine
 from longreach.model.spec import MlaLayer, ModelSpec
@@ -30,7 +30,9 @@ class Fit:
     reason: str = ""
 
 
-def fit_kv_cache(model: ModelSpec, machine: Machine, release: Release, goal: Goal, settled: Settled, rope: RopePlan) -> Fit:
+def fit_kv_cache(
+    model: ModelSpec, machine: Machine, release: Release, goal: Goal, settled: Settled, rope: RopePlan
+) -> Fit:
     """Count the KV cache of the first dtype that serves the goal, or of the last candidate."""
     memory = budget_memory(
         MemoryRequest(
@@ -71,7 +73,12 @@ def fit_kv_cache(model: ModelSpec, machine: Machine, release: Release, goal: Goa
 def _available_bytes(goal: Goal, memory: MemoryBudget) -> tuple[int | None, int | None, tuple[Choice, ...], str]:
     """(bytes to count with, bytes to render, choices, reason when there are none)."""
     if memory.kv_bytes is None:
-        return None, None, (), "the KV memory is not known: give --kv-cache-memory-bytes, or a GPU and weights that are known"
+        return (
+            None,
+            None,
+            (),
+            "the KV memory is not known: give --kv-cache-memory-bytes, or a GPU and weights that are known",
+        )
     low, _ = memory.kv_bytes
     if goal.kv_cache_memory_bytes is not None:
         return low, goal.kv_cache_memory_bytes, (), ""
@@ -96,6 +103,8 @@ def _fit(
     is_cpu = machine.device_type == "cpu"
     is_mla = any(isinstance(layer, MlaLayer) for layer in model.layers)
     speculative = settled.speculative
+    device = device_defaults(machine.device_type)
+    assert device is not None, machine.device_type
     request = KvCacheRequest(
         model=model,
         release=release,
@@ -109,16 +118,16 @@ def _fit(
         num_speculative_tokens=speculative.num_speculative_tokens if speculative else 0,
         use_draft_layers=speculative is not None and speculative.method == "mtp",
         prefix_caching=goal.prefix_caching,
-        async_scheduling=not is_cpu,
+        async_scheduling=device.async_scheduling and (speculative is None or speculative.method != "ngram"),
         block_size=goal.block_size,
-        default_block_size=default_block_size(machine.device_type, is_mla=is_mla),
-        min_kernel_block_size=min_kernel_block_size(machine.device_type),
+        default_block_size=device.mla_block_size if is_mla else device.block_size,
+        min_kernel_block_size=16 if is_mla and is_cpu else device.min_kernel_block_size,
         force_fp32_state=is_cpu,
     )
     return request, size_kv_cache(request)
 
 
 def _serves(capacity: KvCapacity, goal: Goal) -> bool:
-    return capacity.starts and (goal.concurrency is None or goal.mean_input_tokens is not None
-                                or capacity.max_concurrency >= goal.concurrency)
-
+    return capacity.starts and (
+        goal.concurrency is None or goal.mean_input_tokens is not None or capacity.max_concurrency >= goal.concurrency
+    )

@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from longreach.engine.command import render_command
-from longreach.engine.options import EngineOptions, ServeCommand
+from longreach.engine.options import EngineOptions
 from longreach.engine.release import Release
 from longreach.engine.shell import render_shell
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
-from longreach.plan.capacity import Fit, fit_kv_cache
-from longreach.plan.goal import Goal, NamedGoal
+from longreach.plan.capacity import fit_kv_cache
+from longreach.plan.goal import NamedGoal
 from longreach.plan.options import choose_options
-from longreach.plan.settle import Settled, settle
-from longreach.plan.speed import InstanceSpeed, forecast_instance
-from longreach.plan.tiers import concurrency_at_mean_input, plan_tiers
+from longreach.plan.settle import settle
+from longreach.plan.speed import forecast_instance
+from longreach.plan.tiers import concurrency_at_mean_input, planned_tiers, size_tiers
 from longreach.plan.values import Choice, InstancePlan
 from longreach.rules.deployment import Deployment
 from longreach.sizing.rope import plan_rope
-from longreach.sizing.values import RopePlan
 
 _VISIBLE_DEVICES = {"cuda": "CUDA_VISIBLE_DEVICES", "rocm": "HIP_VISIBLE_DEVICES"}
 
@@ -43,7 +42,7 @@ def plan_instance(
     options, option_choices = choose_options(model, machine, goal, settled, rope, fit)
     own_gpus = tuple(gpus[: settled.num_gpus]) if machine.device_type != "cpu" else ()
     options = _on_gpus(options, own_gpus, machine)
-    tiers = plan_tiers(fit, goal)
+    tiers = size_tiers(fit, goal, settled)
     speed = forecast_instance(model, machine, goal, settled, fit)
     command = render_command(options, release)
     plan = InstancePlan(
@@ -59,10 +58,36 @@ def plan_instance(
         kv_cache=fit.capacity,
         memory=fit.memory,
         rope=rope,
-        tiers=speed.tiers_with_reload(tiers),
+        tiers=planned_tiers(tiers, speed.tiers),
         tier_forecasts=speed.tiers,
         speed=speed.forecasts,
         concurrency_at_mean_input=concurrency_at_mean_input(fit, goal, tiers),
     )
-    deployment = _deployment(model, machine, release, goal, settled, rope, fit, options, speed, plan)
+    deployment = Deployment(
+        model=model,
+        machine=machine,
+        release=release,
+        options=options,
+        max_model_len=settled.max_model_len,
+        max_num_batched_tokens=settled.max_num_batched_tokens,
+        max_num_seqs=settled.max_num_seqs,
+        concurrency=goal.concurrency,
+        mean_input_tokens=goal.mean_input_tokens,
+        mean_output_tokens=goal.mean_output_tokens,
+        capacity=fit.capacity,
+        memory=fit.memory,
+        rope=rope,
+        tiers=tiers,
+        speed=speed.forecasts,
+        tier_forecasts=speed.tiers,
+        ttft_wish_s=goal.ttft_wish_s,
+    )
     return PlannedInstance(plan, deployment, settled.choices + fit.choices + option_choices)
+
+
+def _on_gpus(options: EngineOptions, gpus: tuple[int, ...], machine: Machine) -> EngineOptions:
+    """Name the visible devices where the instance does not take the whole machine."""
+    variable = _VISIBLE_DEVICES.get(machine.device_type)
+    if variable is None or len(gpus) == machine.num_gpus:
+        return options
+    return replace(options, env=((variable, ",".join(map(str, gpus))), *options.env))

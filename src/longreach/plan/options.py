@@ -65,7 +65,7 @@ def _offload(goal: Goal) -> OffloadOptions | None:
 
 
 def _custom_all_reduce(machine: Machine, goal: Goal, settled: Settled) -> tuple[bool | None, Choice | None]:
-    """vLLM's own all-reduce is off above two GPUs unless NVLink joins all of them; saying so avoids its warning."""
+    """VLLM's own all-reduce is off above two GPUs unless NVLink joins all of them; saying so avoids its warning."""
     if goal.disable_custom_all_reduce is not None:
         return goal.disable_custom_all_reduce, None
     if machine.device_type != "cuda" or settled.tp_size <= 2 or machine.link is None or "nvlink" in machine.link.name:

@@ -1,6 +1,7 @@
 """Settle what the goal left open: parallel sizes, length, batch limits, speculation. Each choice with its reason."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from longreach.engine.defaults import default_max_num_batched_tokens, default_max_num_seqs
 from longreach.engine.options import SpeculativeOptions
@@ -39,7 +40,9 @@ def settle(model: ModelSpec, machine: Machine, goal: Goal, num_gpus: int) -> Set
     tp_size = goal.tp_size
     if tp_size is None:
         tp_size = _choose_tp_size(model, num_gpus // (pp_size * dp_size))
-        choices.append(Choice("--tp", str(tp_size), f"the most of {num_gpus} GPUs that divides {model.num_attention_heads} heads"))
+        choices.append(
+            Choice("--tp", str(tp_size), f"the most of {num_gpus} GPUs that divides {model.num_attention_heads} heads")
+        )
     _check_gpus(tp_size * pp_size * dp_size, num_gpus, machine)
     max_model_len = goal.max_model_len
     if max_model_len is None:
@@ -47,12 +50,13 @@ def settle(model: ModelSpec, machine: Machine, goal: Goal, num_gpus: int) -> Set
         choices.append(Choice("--max-model-len", format_tokens(max_model_len), "the model's native context"))
     max_num_batched_tokens = goal.max_num_batched_tokens
     if max_num_batched_tokens is None:
-        max_num_batched_tokens = default_max_num_batched_tokens(machine.gpu)
+        max_num_batched_tokens = _default_of(default_max_num_batched_tokens, machine, tp_size * pp_size, 2048)
         why = "vLLM's default for this device; sliding-window capacity and chunk count depend on it"
         choices.append(Choice("--max-num-batched-tokens", format_tokens(max_num_batched_tokens), why))
     max_num_seqs = goal.max_num_seqs
     if max_num_seqs is None:
-        max_num_seqs = min(goal.concurrency or default_max_num_seqs(machine.gpu), max_num_batched_tokens)
+        default = _default_of(default_max_num_seqs, machine, tp_size * pp_size, 256)
+        max_num_seqs = min(goal.concurrency or default, max_num_batched_tokens)
         why = "the wanted concurrency" if goal.concurrency else "vLLM's default for this device"
         choices.append(Choice("--max-num-seqs", str(max_num_seqs), why))
     return Settled(
@@ -82,6 +86,20 @@ def parse_speculation(text: str | None, tp_size: int) -> SpeculativeOptions | No
     if method == "ngram":
         return SpeculativeOptions("ngram", int(count), prompt_lookup_max=int(count))
     return SpeculativeOptions("mtp", int(count), use_local_argmax_reduction=tp_size > 1)
+
+
+class _DeviceDefault(Protocol):
+    def __call__(
+        self, device_memory_bytes: int | None, gpu_name: str, *, device_type: str, world_size: int
+    ) -> int | None: ...
+
+
+def _default_of(default: _DeviceDefault, machine: Machine, world_size: int, small: int) -> int:
+    """VLLM's default for the device; `small`, its default for small cards, where the memory is unknown."""
+    gpu = machine.gpu
+    memory_bytes = None if gpu is None else (gpu.cuda_memory_bytes or (gpu.memory_bytes,))[0]
+    name = "" if gpu is None else gpu.name
+    return default(memory_bytes, name, device_type=machine.device_type, world_size=world_size) or small
 
 
 def _choose_tp_size(model: ModelSpec, num_gpus: int) -> int:

@@ -18,6 +18,7 @@ from longreach.model.spec import (
     ShortConvLayer,
 )
 from longreach.plan.values import PlannedMachine, PlannedModel
+from longreach.sizing.formats import get_kv_format, token_bytes_per_gpu
 
 _KINDS: dict[type, str] = {
     MlaLayer: "mla",
@@ -30,6 +31,7 @@ _KINDS: dict[type, str] = {
     ShortConvLayer: "short_conv",
     LinearAttentionLayer: "linear_attention",
 }
+_GROWING = ("full_attention", "mla", "sparse_indexer")
 
 
 def layer_kind(layer: KvLayer) -> str:
@@ -39,6 +41,17 @@ def layer_kind(layer: KvLayer) -> str:
     if layer.window_tokens is not None:
         return "sliding_attention"
     return "full_attention" if layer.chunk_tokens is None else "chunked_attention"
+
+
+def kv_bytes_per_token(model: ModelSpec, kv_cache_dtype: str) -> int:
+    """Bytes that one more token adds, whole model without replication: layers that grow with the prompt only."""
+    kv_format = get_kv_format(kv_cache_dtype, model.dtype)
+    growing = [layer for layer in model.layers if layer_kind(layer) in _GROWING]
+    return sum(
+        token_bytes_per_gpu(layer, kv_format, 1)
+        for layer in growing
+        if isinstance(layer, AttentionLayer | MlaLayer | IndexerLayer)
+    )
 
 
 def summarize_model(model: ModelSpec, reference: str, kv_bytes_per_token: int | None) -> PlannedModel:
