@@ -43,7 +43,7 @@ def read_command(argv: Sequence[str], env: Sequence[tuple[str, str]], release: R
     for name, uses in draft.json_uses.items():
         _read_json_flag(draft, name, uses)
     if arguments.model is None:
-        why = "no bare word follows 'serve' and there is no --model"
+        why = "no bare word follows 'serve' and there is no --model; vLLM would serve its built-in default"
         draft.problems.append(OptionProblem("the command names no model", why, "vllm serve MODEL ..."))
     for word in arguments.stray:
         why = "it follows no flag that takes it, and the model is already named"
