@@ -1,0 +1,70 @@
+"""The server's own counters around one request: read before, read after, and say whether the difference is ours."""
+
+import asyncio
+import time
+
+from longreach.engine.metrics import BySource, EngineMetrics, delta, parse_metrics
+from longreach.errors import EngineError, ServerError
+from longreach.measure.client import Client
+from longreach.measure.verify_report import Counters
+
+_SETTLE_S = 2.0  # vLLM counts a request just after it has sent the last chunk
+_POLL_S = 0.05
+
+
+async def fetch_metrics(client: Client) -> EngineMetrics | None:
+    """One reading; None when the server has no vLLM metrics page."""
+    try:
+        answer = await client.fetch("/metrics")
+    except ServerError:
+        return None
+    metrics = parse_metrics(answer.body.decode("utf-8", errors="replace")) if answer.status == 200 else None
+    return metrics if metrics is not None and metrics.num_finished is not None else None
+
+
+async def fetch_settled_metrics(client: Client, before: EngineMetrics) -> EngineMetrics | None:
+    """A reading in which the request made since `before` is counted; the last one when that does not come in time."""
+    deadline = time.monotonic() + _SETTLE_S
+    while True:
+        after = await fetch_metrics(client)
+        if after is None or time.monotonic() > deadline:
+            return after
+        if _num_finished(after) > _num_finished(before) and _is_idle(after):
+            return after
+        await asyncio.sleep(_POLL_S)
+
+
+def count_request(before: EngineMetrics, after: EngineMetrics) -> Counters | None:
+    """What was counted between two readings around one request; None when the engine was restarted in between."""
+    try:
+        change = delta(before, after)
+    except EngineError:
+        return None
+    ours_alone = _num_finished(after) - _num_finished(before) == 1
+    return Counters(
+        attributed=ours_alone and _is_idle(before) and _is_idle(after),
+        prompt_tokens=_whole(change.prompt_tokens),
+        prefix_hit_tokens=_whole(change.prefix_hit_tokens),
+        external_hit_tokens=_whole(change.external_hit_tokens),
+        hits_by_source=_sources(change.cached_tokens_by_source),
+        preemptions=_whole(change.num_preemptions),
+        num_drafts=_whole(change.num_drafts),
+        num_draft_tokens=_whole(change.num_draft_tokens),
+        num_accepted_tokens=_whole(change.num_accepted_tokens),
+    )
+
+
+def _is_idle(metrics: EngineMetrics) -> bool:
+    return not metrics.num_running and not metrics.num_waiting
+
+
+def _num_finished(metrics: EngineMetrics) -> float:
+    return metrics.num_finished or 0.0
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
+def _sources(by_source: BySource | None) -> tuple[tuple[str, int], ...]:
+    return tuple((source, round(tokens)) for source, tokens in by_source or () if tokens)
