@@ -44,7 +44,13 @@ def test_gpus_are_matched_with_the_catalogue(root: Path) -> None:
     machine = detect_machine({}, printed(FOUR_4090), root)
     assert machine.gpu is not None
     assert (machine.gpu.name, machine.num_gpus, machine.device_type) == ("GeForce RTX 4090", 4, "cuda")
-    assert machine.assumptions == ()
+
+
+def test_the_link_is_the_usual_one_of_the_card_and_said_to_be_assumed(root: Path) -> None:
+    machine = detect_machine({}, printed(FOUR_4090), root)
+    assert machine.link is not None
+    assert machine.link.name == "pcie4x16"
+    assert any("pcie4x16" in assumption for assumption in machine.assumptions)
 
 
 def test_a_card_with_twice_the_memory_is_another_card(root: Path) -> None:
@@ -67,8 +73,8 @@ def test_only_visible_gpus_count(setting: str, num_gpus: int, root: Path) -> Non
 def test_unequal_gpus_leave_the_larger_group_and_say_so(root: Path) -> None:
     machine = detect_machine({}, printed(MIXED), root)
     assert machine.num_gpus == 4
-    assert machine.assumptions == (
-        "GPUs differ: 4x NVIDIA GeForce RTX 4090 are used (CUDA_VISIBLE_DEVICES=0,1,2,3), not 1x Tesla T4",
+    assert machine.assumptions[0] == (
+        "GPUs differ: 4x NVIDIA GeForce RTX 4090 are used (CUDA_VISIBLE_DEVICES=0,1,2,3), not 1x Tesla T4"
     )
 
 

@@ -11,7 +11,7 @@ HOLD_IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
 from longreach.launch.lock import hold_lock
-with hold_lock(Path(sys.argv[1])):
+with hold_lock(Path(sys.argv[1]), "down"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -19,11 +19,11 @@ with hold_lock(Path(sys.argv[1])):
 
 def test_a_lock_is_held_once_and_names_its_holder(tmp_path: Path) -> None:
     path = tmp_path / "box.lock"
-    with hold_lock(path), pytest.raises(LockHeldError) as caught, hold_lock(path):
+    with hold_lock(path, "up"), pytest.raises(LockHeldError) as caught, hold_lock(path, "up"):
         pytest.fail("the lock was given twice")
     assert caught.value.holder is not None
     assert caught.value.holder.pid == os.getpid()
-    with hold_lock(path):
+    with hold_lock(path, "up"):
         pass
 
 
@@ -33,17 +33,17 @@ def test_a_dead_holder_holds_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(LockHeldError, match=f"held by pid {other.pid}"), hold_lock(path):
+        with pytest.raises(LockHeldError, match=f"held by `longreach down`, pid {other.pid}"), hold_lock(path, "up"):
             pytest.fail("the lock was given twice")
         other.kill()
         other.wait()
-        with hold_lock(path):
+        with hold_lock(path, "up"):
             pass
 
 
 def test_an_unreadable_holder_is_still_a_holder(tmp_path: Path) -> None:
     path = tmp_path / "box.lock"
-    with hold_lock(path):
+    with hold_lock(path, "up"):
         path.write_text("half a li")
-        with pytest.raises(LockHeldError, match="another process"), hold_lock(path):
+        with pytest.raises(LockHeldError, match="another process"), hold_lock(path, "up"):
             pytest.fail("the lock was given twice")

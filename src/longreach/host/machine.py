@@ -9,6 +9,7 @@ import psutil
 
 from longreach.errors import UsageError
 from longreach.hardware.catalogue import find_gpu
+from longreach.hardware.machine import machine_from
 from longreach.hardware.spec import GpuSpec, Machine
 from longreach.host.commands import CommandRunner, run_command
 
@@ -46,15 +47,11 @@ def detect_machine(environ: Mapping[str, str], run: CommandRunner = run_command,
             f"{result.problem}: no GPU is counted (AMD and Intel GPUs are not looked for; name them with --gpus)"
         )
     kind, gpus = _one_kind(gpus, notes)
-    return Machine(
-        gpu=_catalogued(kind, notes) if kind else None,
-        num_gpus=len(gpus),
-        link=None,
-        ram_bytes=_read_ram_bytes(root, notes),
-        num_numa_nodes=_read_num_numa_nodes(root),
-        device_type="cuda" if gpus else "cpu",
-        assumptions=tuple(notes),
-    )
+    gpu = _catalogued(kind, notes) if kind else None
+    ram_bytes, num_numa_nodes = _read_ram_bytes(root, notes), _read_num_numa_nodes(root)
+    if gpu is None and gpus:
+        return Machine(None, len(gpus), None, ram_bytes, num_numa_nodes, assumptions=tuple(notes))
+    return machine_from(gpu, len(gpus), ram_bytes=ram_bytes, num_numa_nodes=num_numa_nodes, assumptions=tuple(notes))
 
 
 def parse_nvidia_smi(text: str) -> tuple[DetectedGpu, ...]:

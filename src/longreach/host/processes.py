@@ -39,6 +39,7 @@ class _Stat:
     parent_pid: int
     session_id: int
     start_ticks: int
+    cpu_ticks: int
 
 
 def read_boot_id() -> str:
@@ -55,7 +56,7 @@ def _read_stat(pid: int) -> _Stat | None:
     except OSError:
         return None
     fields = text.rpartition(")")[2].split()  # the command's name may hold blanks and brackets
-    return _Stat(pid, fields[0], int(fields[1]), int(fields[3]), int(fields[19]))
+    return _Stat(pid, fields[0], int(fields[1]), int(fields[3]), int(fields[19]), int(fields[11]) + int(fields[12]))
 
 
 def _read_live_stats() -> Iterator[_Stat]:
@@ -71,6 +72,13 @@ def read_identity(pid: int) -> ProcessIdentity | None:
     stat = _read_stat(pid)
     if stat is None or stat.state in _DEAD_STATES:
         return None
+    return ProcessIdentity(pid, stat.start_ticks, read_boot_id())
+
+
+def read_child_identity(pid: int) -> ProcessIdentity:
+    """The identity of a child of this process; its pid is its own until it is reaped, even when it has ended already."""
+    stat = _read_stat(pid)
+    assert stat is not None, f"pid {pid} is no child of this process, or was reaped"
     return ProcessIdentity(pid, stat.start_ticks, read_boot_id())
 
 
@@ -97,6 +105,12 @@ def read_family(leader: ProcessIdentity) -> tuple[ProcessIdentity, ...]:
         grew = bool(children)
         family |= children
     return tuple(ProcessIdentity(stat.pid, stat.start_ticks, boot_id) for stat in stats if stat.pid in family)
+
+
+def read_cpu_s(family: Iterable[ProcessIdentity]) -> float:
+    """Seconds of CPU these processes have used so far, user and system together."""
+    stats = (_read_stat(member.pid) for member in family)
+    return sum(stat.cpu_ticks for stat in stats if stat is not None) / os.sysconf("SC_CLK_TCK")
 
 
 def send_signal(identity: ProcessIdentity, number: signal.Signals) -> bool:
@@ -145,6 +159,9 @@ class StopTimes:
     orphan_s: float = 2.0  # of these, how long its helpers may outlive it
     family_s: float = 5.0  # then SIGTERM to whoever is left
     kill_s: float = 5.0  # then SIGKILL
+
+
+DEFAULT_STOP_TIMES = StopTimes()
 
 
 @dataclass(frozen=True, slots=True)

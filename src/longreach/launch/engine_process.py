@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from longreach.errors import EngineError
-from longreach.host.processes import ProcessIdentity, StopResult, StopTimes, end_family, read_family, reap_child
-from longreach.host.processes import read_identity as read_process_identity
-from longreach.host.shared_memory import read_shared_memory_files, remove_unused_files
+from longreach.host.processes import ProcessIdentity, read_child_identity, read_family, reap_child
+from longreach.host.shared_memory import read_shared_memory_files
 from longreach.launch.executable import ResolvedCommand, read_engine_version
-from longreach.launch.signals import StopSignals
 from longreach.launch.spec import LaunchSpec, hide_secrets
 from longreach.launch.state import InstanceState
 
@@ -30,6 +28,7 @@ class EngineProcess:
     started_at: datetime
     version: str | None
     exit_code: int | None = None
+    family: tuple[ProcessIdentity, ...] = ()
     shared_memory_files: set[Path] = field(default_factory=set)
 
     def poll(self) -> int | None:
@@ -40,9 +39,9 @@ class EngineProcess:
 
     def look_around(self) -> tuple[ProcessIdentity, ...]:
         """Its living processes; remembers the shared memory they use, since after a crash nobody can tell any more."""
-        family = read_family(self.process)
-        self.shared_memory_files |= read_shared_memory_files(member.pid for member in family)
-        return family
+        self.family = read_family(self.process)
+        self.shared_memory_files |= read_shared_memory_files(member.pid for member in self.family)
+        return self.family
 
     def state(self) -> InstanceState:
         """What other shells must know of it."""
@@ -58,14 +57,6 @@ class EngineProcess:
             engine_version=self.version,
             shared_memory_files=tuple(sorted(str(path) for path in self.shared_memory_files)),
         )
-
-    def stop(self, times: StopTimes, signals: StopSignals) -> StopResult:
-        """End it with everything it started and left."""
-        self.look_around()
-        result = end_family(self.process, times, signals.is_hurried)
-        self.poll()
-        remove_unused_files(self.shared_memory_files)
-        return result
 
 
 def start_engine(
@@ -100,7 +91,7 @@ def start_engine(
         raise EngineError("the engine's command cannot be run", why, fix) from error
     return EngineProcess(
         spec=spec,
-        process=_identify(pid, log_path),
+        process=read_child_identity(pid),
         argv=command.argv,
         log_path=log_path,
         started_at=datetime.now(UTC),
@@ -119,11 +110,3 @@ def _is_inheritable(descriptor: int) -> bool:
         return os.get_inheritable(descriptor)
     except OSError:  # the one that listed the folder, closed since
         return False
-
-
-def _identify(pid: int, log_path: Path) -> ProcessIdentity:
-    identity = read_process_identity(pid)
-    if identity is None:  # ended within a millisecond
-        code = reap_child(pid)
-        raise EngineError("the engine ended at once", f"exit code {code}", f"see its output: {log_path}")
-    return identity

@@ -54,13 +54,18 @@ class LaunchSpec:
     @property
     def base_url(self) -> str:
         """Where a client on this machine finds it."""
-        host = self.connect_host
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        return base_url(self.host, self.port)
 
 
 def connect_host(host: str) -> str:
     """`127.0.0.1` for `0.0.0.0`, `::1` for `::`; anything else as it is."""
     return _LOOPBACK_FOR.get(host, host.strip("[]"))
+
+
+def base_url(host: str, port: int) -> str:
+    """The URL that reaches a server which listens on `host`."""
+    reachable = connect_host(host)
+    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
 def check_specs(specs: Sequence[LaunchSpec]) -> None:

@@ -12,7 +12,7 @@ from cattrs.preconf.json import make_converter
 from longreach.errors import InputFileError, UsageError
 from longreach.host.files import write_text_atomically
 from longreach.host.processes import ProcessIdentity
-from longreach.launch.spec import connect_host
+from longreach.launch.spec import base_url, connect_host
 
 SCHEMA = "longreach/state/1"
 _PRIVATE = 0o700
@@ -38,6 +38,11 @@ class InstanceState:
     def connect_host(self) -> str:
         """The address that reaches it from this machine."""
         return connect_host(self.host)
+
+    @property
+    def base_url(self) -> str:
+        """Where a client on this machine finds it."""
+        return base_url(self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,95 @@
+"""Why a start failed, as an error: the engine's decisive line where it has one, and what the system knows where not."""
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from longreach.engine.failures import find_failure
+from longreach.errors import EngineError
+from longreach.units import format_duration
+
+_NUM_LAST_LINES = 5
+_SIGNAL_REASONS: dict[int, str] = {
+    signal.SIGKILL: "SIGKILL comes from the kernel when memory runs out (see: journalctl -k | grep -i oom), or from a user",
+    signal.SIGTERM: "somebody asked it to stop while it was starting (`longreach down`, or kill)",
+    signal.SIGSEGV: "a crash in native code: a driver, kernel or library that does not fit",
+    signal.SIGABRT: "a native library gave up",
+    signal.SIGILL: "a wheel built for another CPU",
+}
+
+
+class EngineStartError(EngineError):
+    """An engine that did not become ready. `cause` is the stable word of the failure table; None: it is not in it."""
+
+    def __init__(self, what: str, why: str, fix: str, cause: str | None = None) -> None:
+        super().__init__(what, why, fix)
+        self.cause = cause
+
+
+def explain_end(name: str, exit_code: int, lines: Sequence[str], log_path: Path) -> EngineStartError:
+    """The error for an engine that ended before it was ready; `lines` are its whole log."""
+    failure = find_failure(lines)
+    if failure is not None:
+        return EngineStartError(
+            f"engine '{name}' did not start: {failure.what}",
+            f"line {failure.line_number} of {log_path}: {failure.why}",
+            failure.fix,
+            failure.cause,
+        )
+    return EngineStartError(
+        f"engine '{name}' ended before it was ready, {describe_exit(exit_code)}",
+        f"{_reason(exit_code)}; its last lines: {_last_lines(lines)}",
+        f"read its log: {log_path}",
+    )
+
+
+def explain_silence(
+    name: str, phase: str, silent_s: float, cpu_s: float, lines: Sequence[str], log_path: Path
+) -> EngineStartError:
+    """The error for an engine that lives but has logged nothing for too long; `cpu_s` is what it used meanwhile."""
+    failure = find_failure(lines)
+    busy = "it was working" if cpu_s > silent_s / 4 else "it was waiting for something"
+    used = f"its processes used {cpu_s:.0f} s of CPU meanwhile, so {busy}"
+    hint = f"; an earlier error: {failure.why}" if failure else f"; its last line: {_last_lines(lines[-1:])}"
+    return EngineStartError(
+        f"engine '{name}' logged nothing for {format_duration(silent_s)} in phase '{phase}'",
+        f"{used}{hint}",
+        failure.fix
+        if failure
+        else f"give it longer with --stall-timeout {2 * silent_s:.0f}, or read its log: {log_path}",
+        failure.cause if failure else None,
+    )
+
+
+def explain_lateness(name: str, phase: str, limit_s: float, log_path: Path) -> EngineStartError:
+    """The error for an engine that is still starting at the very last moment."""
+    return EngineStartError(
+        f"engine '{name}' was not ready after {format_duration(limit_s)}",
+        f"it is in phase '{phase}' and still logging",
+        f"give it longer with --timeout {2 * limit_s:.0f}, or read its log: {log_path}",
+    )
+
+
+def describe_exit(exit_code: int) -> str:
+    """`exit code 1`, or `killed by SIGKILL`."""
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    return f"killed by {_signal_name(-exit_code)}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _reason(exit_code: int) -> str:
+    if exit_code < 0:
+        return _SIGNAL_REASONS.get(-exit_code, "it was ended from outside")
+    return "its log names no cause that is known"
+
+
+def _last_lines(lines: Sequence[str]) -> str:
+    last = [line.strip() for line in lines if line.strip()][-_NUM_LAST_LINES:]
+    return " / ".join(last) or "none, the log is empty"

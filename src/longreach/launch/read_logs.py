@@ -1,0 +1,70 @@
+"""`logs`: what an engine printed, with the lines that mean something marked. It works for engines that are gone, too."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from longreach.engine.events import LogEvent
+from longreach.engine.logs import parse_log_line
+from longreach.errors import InputFileError
+from longreach.host.processes import is_alive
+from longreach.launch.log_tail import LogTail, read_last_lines
+from longreach.launch.state import InstanceState, StateFolder, read_state
+from longreach.units import did_you_mean
+
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """One line; `event` is what it means, None for the many that mean nothing to us."""
+
+    instance: str
+    text: str
+    event: LogEvent | None
+
+
+def log_paths(folder: StateFolder, deployment: str) -> dict[str, Path]:
+    """The logs of a deployment by instance. InputFileError when it never ran here."""
+    log_folder = folder.log_path(deployment, "x").parent
+    paths = {path.stem: path for path in sorted(log_folder.glob("*.log"))}
+    if not paths:
+        known = [path.name for path in (folder.path / "logs").glob("*")]
+        raise InputFileError(
+            f"there is no log of a deployment '{deployment}'",
+            f"{log_folder} holds none",
+            did_you_mean(deployment, known) or (f"known are {', '.join(sorted(known))}" if known else "start it first"),
+        )
+    return paths
+
+
+def read_logs(folder: StateFolder, deployment: str, num_lines: int) -> tuple[LogRecord, ...]:
+    """The last lines of each instance's log, one instance after the other."""
+    paths = log_paths(folder, deployment)
+    return tuple(
+        _record(instance, line) for instance, path in paths.items() for line in read_last_lines(path, num_lines)
+    )
+
+
+def follow_logs(folder: StateFolder, deployment: str, poll_s: float = _POLL_S) -> Iterator[LogRecord]:
+    """What is added to the logs from now on, until the engines have ended (at once when they have)."""
+    tails = {name: LogTail(path, path.stat().st_size) for name, path in log_paths(folder, deployment).items()}
+    while True:
+        goes_on = _any_alive(folder, deployment)
+        for instance, tail in tails.items():
+            lines = tail.read_lines() if goes_on else tail.read_rest()
+            yield from (_record(instance, line) for line in lines)
+        if not goes_on:
+            return
+        time.sleep(poll_s)
+
+
+def _any_alive(folder: StateFolder, deployment: str) -> bool:
+    state = read_state(folder, deployment)
+    instances: Sequence[InstanceState] = state.instances if state else ()
+    return any(is_alive(instance.process) for instance in instances)
+
+
+def _record(instance: str, line: str) -> LogRecord:
+    return LogRecord(instance, line, parse_log_line(line))
