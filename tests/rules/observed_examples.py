@@ -34,4 +34,9 @@ EXAMPLES: tuple[Finding, ...] = (
         "its log: Setting attention block size to 1568 tokens; state pages of 3 draft tokens need 1600",
         "check --speculative-config and --mamba-ssm-cache-dtype against the plan, then plan again",
     ),
+    observed.RELEASE_DIFFERS.finding(
+        "the engine's vLLM release is 0.33.0, planned was 0.32.0",
+        "0.33.0 (its log: Initializing a V1 LLM engine (v0.33.0) with config: ...)",
+        "plan again with --vllm 0.33.0, or name an environment that holds 0.32.0: --engine FOLDER",
+    ),
 )

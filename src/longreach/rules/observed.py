@@ -14,6 +14,9 @@ PARALLEL_SIZES_DIFFER = FindingKind(
 BLOCK_SIZE_DIFFERS = FindingKind(
     "LR606", "warning", "block_size_differs", "the engine's block size differs from the plan"
 )
+RELEASE_DIFFERS = FindingKind(
+    "LR607", "warning", "release_differs", "the engine is another vLLM release than the plan's"
+)
 
 KINDS: tuple[FindingKind, ...] = (
     CAPACITY_DIFFERS,
@@ -22,4 +25,5 @@ KINDS: tuple[FindingKind, ...] = (
     BACKEND_DIFFERS,
     PARALLEL_SIZES_DIFFER,
     BLOCK_SIZE_DIFFERS,
+    RELEASE_DIFFERS,
 )
