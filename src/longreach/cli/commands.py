@@ -2,7 +2,19 @@
 
 import click
 
+from longreach.cli.demo import demo
 from longreach.cli.explain import explain
 from longreach.cli.plan import plan
+from longreach.cli.up import down, logs, status, up
+from longreach.cli.verify import verify
 
-COMMANDS: dict[str, click.Command] = {"plan": plan, "explain": explain}
+COMMANDS: dict[str, click.Command] = {
+    "plan": plan,
+    "up": up,
+    "verify": verify,
+    "status": status,
+    "logs": logs,
+    "down": down,
+    "explain": explain,
+    "demo": demo,
+}

@@ -38,6 +38,13 @@ def port_is_free(host: str, port: int) -> bool:
     return True
 
 
+def choose_free_port(host: str = "127.0.0.1") -> int:
+    """A TCP port nobody listens on at this moment, chosen by the system."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
 def read_port_holder(port: int) -> PortHolder | None:
     """Who listens on `port`, on any address of this machine; None when nobody is seen to."""
     try:

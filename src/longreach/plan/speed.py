@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from longreach.forecast.speed import forecast_speed, forecast_tiers
+from longreach.forecast.speed import forecast_speed
+from longreach.forecast.tiers import forecast_tiers
 from longreach.forecast.values import SpeedForecast, SpeedRequest, TierForecast
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec

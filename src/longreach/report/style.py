@@ -1,5 +1,6 @@
 """Colour for terminals that want it; plain text otherwise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
@@ -19,7 +20,7 @@ class Paint:
         return f"\x1b[{codes}m{text}\x1b[0m"
 
 
-def table(rows: list[tuple[str, ...]], align_right: frozenset[int] = frozenset(), indent: str = "  ") -> list[str]:
+def table(rows: Sequence[tuple[str, ...]], align_right: frozenset[int] = frozenset(), indent: str = "  ") -> list[str]:
     """Rows of equal length as aligned lines; columns in `align_right` are numbers."""
     if not rows:
         return []

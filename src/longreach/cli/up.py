@@ -1,0 +1,186 @@
+"""`longreach up`, `status`, `logs`, `down`: the life of a deployment."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from longreach.cli.params import FILE, echo_json, json_option, stdout_paint
+
+
+def _complete_deployment(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from longreach.launch.state import default_state_folder
+
+    return [CompletionItem(name) for name in default_state_folder().deployments() if name.startswith(incomplete)]
+
+
+@click.command()
+@click.argument("plan_path", metavar="PLAN", type=FILE)
+@click.option("--name", help="Name of the deployment. Default: the plan file's name.")
+@click.option("--engine", type=FILE, metavar="PATH", help="Environment that holds vLLM. Default: `vllm` on PATH.")
+@click.option("--foreground", is_flag=True, help="Stay until Ctrl-C, then stop the engine.")
+@click.option(
+    "--stall",
+    "stall_s",
+    type=click.FloatRange(min=1),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up when the log has not moved for so long.",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be started, and start nothing.")
+@json_option
+def up(plan_path: Path, *, as_json: bool, dry_run: bool, **settings: Any) -> int:
+    """Start what PLAN decided, wait until it is ready, and compare what the engine says with the plan.
+
+    The engine keeps running after the command ends (see status, logs, down). Exit code 1 when it does not start or
+    differs from the plan.
+    """
+    from longreach.cli.from_plan import launch_specs
+    from longreach.cli.plan_file import read_plan
+
+    plan = read_plan(plan_path)
+    if dry_run:
+        return _print_dry_run(plan, as_json=as_json)
+    report = start(launch_specs(plan), plan_path, **settings)
+    if as_json:
+        echo_json(jsonable(asdict(report)))
+    else:
+        from longreach.report.launch_text import render_up
+
+        click.echo(render_up(report, stdout_paint()))
+        click.echo(f"\nnext: longreach verify {plan_path}; stop it: longreach down {report.deployment}", err=True)
+    differs = any(finding.severity == "error" for instance in report.instances for finding in instance.findings)
+    return 1 if differs else 0
+
+
+def start(
+    specs: Any, plan_path: Path, *, name: str | None, engine: Path | None, foreground: bool, stall_s: float
+) -> Any:
+    """Run `launch.up` with progress on stderr. Returns its UpReport; Ctrl-C stops the engines and aborts."""
+    from longreach.cli.launch_progress import LaunchProgress
+    from longreach.launch.state import default_state_folder
+    from longreach.launch.up import UpSettings
+    from longreach.launch.up import up as launch_up
+    from longreach.launch.watch import WaitLimits
+
+    settings = UpSettings(
+        deployment=name or plan_path.name.removesuffix(".yaml").removesuffix(".yml"),
+        folder=default_state_folder(),
+        engine=engine,
+        plan_path=plan_path,
+        foreground=foreground,
+        limits=WaitLimits(stall_s=stall_s),
+    )
+    progress = LaunchProgress()
+    try:
+        return launch_up(specs, settings, progress)
+    finally:
+        progress.close()
+
+
+def _print_dry_run(plan: Any, *, as_json: bool) -> int:
+    if as_json:
+        echo_json({"instances": [{"name": item.name, "argv": item.argv, "env": item.env} for item in plan.instances]})
+    else:
+        for item in plan.instances:
+            click.echo(f"# {item.name}, {item.base_url}\n{item.shell}\n")
+    return 0
+
+
+@click.command()
+@json_option
+def status(*, as_json: bool) -> int:
+    """What runs, how it feels, and what only left a trace. Exit code 1 when something does not run as it should."""
+    from longreach.launch.state import default_state_folder
+    from longreach.launch.status import status as read_status
+    from longreach.report.launch_text import render_status
+
+    instances = read_status(default_state_folder())
+    if as_json:
+        echo_json({"instances": jsonable([asdict(item) for item in instances])})
+    else:
+        click.echo(render_status(instances, stdout_paint()))
+    return 0 if all(item.life == "alive" and item.health in ("ok", "starting") for item in instances) else 1
+
+
+@click.command()
+@click.argument("name", required=False, shell_complete=_complete_deployment)
+@click.option("-n", "--lines", default=40, show_default=True, type=click.IntRange(min=0), help="Last lines to show.")
+@click.option("-f", "--follow", is_flag=True, help="Go on as the engine writes, until it ends.")
+@click.option("--events", is_flag=True, help="Only the lines that longreach understands.")
+@json_option
+def logs(name: str | None, *, lines: int, follow: bool, events: bool, as_json: bool) -> None:
+    """What the engine of a deployment wrote; also after it is gone. With --json one object a line."""
+    from itertools import chain
+
+    from longreach.launch.read_logs import follow_logs, read_logs
+    from longreach.launch.state import default_state_folder
+
+    folder = default_state_folder()
+    deployment = name or _only_deployment()
+    records = chain(read_logs(folder, deployment, lines), follow_logs(folder, deployment) if follow else ())
+    for record in records:
+        if events and record.event is None:
+            continue
+        if as_json:
+            _echo_record(record)
+        else:
+            click.echo(record.text)
+
+
+def _echo_record(record: Any) -> None:
+    import json
+
+    event = None if record.event is None else {"kind": type(record.event).__name__, **asdict(record.event)}
+    click.echo(
+        json.dumps(jsonable({"instance": record.instance, "text": record.text, "event": event}), ensure_ascii=False)
+    )
+
+
+def _only_deployment() -> str:
+    from longreach.errors import UsageError
+    from longreach.launch.state import default_state_folder
+
+    known = default_state_folder().deployments()
+    if len(known) == 1:
+        return known[0]
+    why = f"known are {', '.join(known)}" if known else "nothing is running"
+    raise UsageError("which deployment is not clear", why, "longreach logs NAME")
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=_complete_deployment)
+@json_option
+def down(names: tuple[str, ...], *, as_json: bool) -> int:
+    """Stop deployments (all of them without NAME): the engine, its helpers, what they left in shared memory."""
+    from longreach.cli.launch_progress import LaunchProgress
+    from longreach.launch.down import down as launch_down
+    from longreach.launch.state import default_state_folder
+    from longreach.report.launch_text import render_down
+
+    progress = LaunchProgress()
+    try:
+        report = launch_down(names, default_state_folder(), progress)
+    finally:
+        progress.close()
+    if as_json:
+        echo_json(jsonable(asdict(report)))
+    else:
+        click.echo(render_down(report, stdout_paint()))
+    return 1 if any(end.survivors for end in report.instances) or report.hints else 0
+
+
+def jsonable(value: Any) -> Any:
+    """Paths as strings, tuples as lists, times in ISO form, infinities as None; everything else as it is."""
+    if isinstance(value, dict):
+        return {key: jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | frozenset | set):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float):
+        return value if abs(value) != float("inf") and value == value else None  # noqa: PLR0124 - NaN is not itself
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    return str(value)

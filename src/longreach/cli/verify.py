@@ -1,0 +1,167 @@
+"""`longreach verify`: prove a running instance with one long prompt, cold and warm."""
+
+import asyncio
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longreach.cli.params import FILE, TOKENS, echo_json, json_option, stdout_paint
+from longreach.errors import UsageError
+from longreach.units import format_duration
+
+
+@click.command()
+@click.argument("target", metavar="PLAN|URL")
+@click.option("--instance", help="Which instance of the plan. Default: its longest.")
+@click.option("--model", help="Name of the served model, for a URL that serves several.")
+@click.option(
+    "--length", type=TOKENS, metavar="TOKENS", help="Prompt length at the server. Default: the planned longest."
+)
+@click.option("--output-tokens", type=click.IntRange(min=1), default=64, show_default=True, help="Tokens to generate.")
+@click.option("--prompt-file", type=FILE, help="Send this text as it is instead of generated text.")
+@click.option("--sampling", metavar="JSON", help='Fields of the request body: \'{"temperature": 0.6, "top_p": 0.95}\'.')
+@click.option("--tokenizer", metavar="PATH|ID", help="Folder, tokenizer.json or hub id. Default: the plan's model.")
+@click.option("--api", type=click.Choice(["chat", "completions"]), default="chat", show_default=True)
+@click.option("--api-key-env", metavar="NAME", help="Environment variable that holds the API key.")
+@click.option("--no-needles", is_flag=True, help="Do not hide facts in the prompt and ask for them.")
+@click.option("--seed", default="longreach", show_default=True, help="The generated text depends on it alone.")
+@click.option(
+    "--first-token-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Longest wait for the first token."
+)
+@click.option(
+    "--stall-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Longest gap after the first token."
+)
+@json_option
+def verify(target: str, *, as_json: bool, **values: Any) -> int:
+    """Send one prompt of exact length, cold and then warm, and check what comes back against the plan.
+
+    Reports prompt tokens as the server counted them, time to first token, inter-token latency, cached tokens by source and
+    acceptance; each promise is judged pass, fail or cannot tell, with its evidence. Exit code 1 when one fails.
+    """
+    from longreach.report.verify_text import render_verify
+
+    report = run_verify(_target(target, values), _settings(values))
+    if as_json:
+        from longreach.cli.up import jsonable
+
+        echo_json(jsonable(asdict(report)))
+    else:
+        click.echo(render_verify(report, stdout_paint()))
+    if report.interrupted:
+        return 130
+    return 1 if report.num_failed else 0
+
+
+def run_verify(target: Any, settings: Any) -> Any:
+    """Run it with progress on stderr; Ctrl-C gives the partial report."""
+    from longreach.measure.verify import verify as measure_verify
+
+    progress = _Progress()
+    try:
+        return asyncio.run(measure_verify(target, settings, progress))
+    finally:
+        progress.close()
+
+
+def _target(target: str, values: dict[str, Any]) -> Any:
+    from longreach.measure.target import VerifyTarget
+
+    tokenizer, api_key_env = values["tokenizer"], values["api_key_env"]
+    if target.startswith(("http://", "https://")):
+        if values["instance"]:
+            raise UsageError("--instance goes with a plan", f"'{target}' is a URL", "name a plan file, or leave it out")
+        return VerifyTarget(target, values["model"], api_key_env, tokenizer)
+    from longreach.cli.from_plan import verify_target
+    from longreach.cli.plan_file import read_plan
+
+    plan = read_plan(Path(target))
+    instance = choose_instance(plan, values["instance"])
+    return verify_target(plan, instance, tokenizer, api_key_env)
+
+
+def choose_instance(plan: Any, name: str | None) -> Any:
+    """The named instance, or the one with the longest window."""
+    if name is None:
+        return max(plan.instances, key=lambda item: item.max_model_len)
+    found = next((item for item in plan.instances if item.name == name), None)
+    if found is None:
+        known = ", ".join(item.name for item in plan.instances)
+        raise UsageError(
+            f"the plan has no instance '{name}'", f"it has {known}", f"--instance {plan.instances[0].name}"
+        )
+    return found
+
+
+def _settings(values: dict[str, Any]) -> Any:
+    from longreach.measure.client import Timeouts
+    from longreach.measure.target import VerifySettings
+
+    given = {"first_token_s": values["first_token_timeout"], "stall_s": values["stall_timeout"]}
+    timeouts = Timeouts(**{key: value for key, value in given.items() if value is not None})
+    return VerifySettings(
+        prompt_tokens=values["length"],
+        output_tokens=values["output_tokens"],
+        extra_body=_json_object(values["sampling"]),
+        prompt_file=values["prompt_file"],
+        needles_off_reason="--no-needles" if values["no_needles"] else None,
+        api=values["api"],
+        seed=values["seed"],
+        timeouts=timeouts,
+    )
+
+
+def _json_object(text: str | None) -> dict[str, object]:
+    import json
+
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UsageError(
+            f"--sampling is not JSON: {text}", str(error), """--sampling '{"temperature": 0.6}'"""
+        ) from error
+    if not isinstance(value, dict):
+        raise UsageError(
+            f"--sampling is not an object: {text}", "expected {...}", """--sampling '{"temperature": 0.6}'"""
+        )
+    return value
+
+
+class _Progress:
+    """Progress on stderr: a live line on a terminal, one line a step elsewhere."""
+
+    def __init__(self) -> None:
+        self._live: Any = None
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.status import Status
+
+            self._live = Status("", console=Console(stderr=True))
+            self._live.start()
+
+    def __call__(self, event: Any) -> None:
+        name = f"{event.phase} {event.detail}".strip()
+        estimate = f" of up to {format_duration(event.estimate_s)}" if event.estimate_s else ""
+        text = f"{name}: {event.state}, {format_duration(event.elapsed_s)}{estimate}"
+        if self._live:
+            self._live.update(text)
+        if event.state == "finished":
+            self._say(f"{name}: done in {format_duration(event.elapsed_s)}")
+        elif not self._live and event.state == "started":
+            self._say(
+                f"{name}: started{f', expected up to {format_duration(event.estimate_s)}' if event.estimate_s else ''}"
+            )
+
+    def _say(self, text: str) -> None:
+        if self._live:
+            self._live.console.print(text, markup=False, highlight=False)
+        else:
+            click.echo(text, err=True)
+
+    def close(self) -> None:
+        if self._live:
+            self._live.stop()
