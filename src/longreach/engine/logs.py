@@ -21,7 +21,7 @@ _BARE_PREFIX = re.compile(r"\((?P<process>[\w.\-]+)(?: [a-z]+=\d+)*? pid=(?P<pid
 _UVICORN = re.compile(r"(?P<level>INFO|WARNING|ERROR):\s+")
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
 _FRAME = re.compile(r"\s|Traceback \(most recent call last\)|$")
-_USAGE_ERROR = re.compile(r"\bvllm serve: error: |\bapi_server\.py: error: ")
+_USAGE_ERROR = re.compile(r"\b(?:vllm(?: serve)?|api_server\.py): error: ")
 
 
 @dataclass(frozen=True, slots=True)
