@@ -2,7 +2,28 @@
 
 from dataclasses import dataclass
 
+from longreach.hardware.spec import Machine
+from longreach.model.spec import ModelSpec
 from longreach.units import Certainty
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedRequest:
+    """One request of `prompt_tokens` on an otherwise idle instance, and the settings that decide its speed."""
+
+    model: ModelSpec
+    machine: Machine
+    prompt_tokens: int
+    tp_size: int = 1
+    pp_size: int = 1
+    max_num_batched_tokens: int = 8192
+    kv_cache_dtype: str = "auto"
+    block_size: int = 16  # a warm prompt computes up to one block again
+    num_speculative_tokens: int = 0
+    use_draft_layers: bool = False  # MTP: the draft layers prefill too
+    cpu_tier: bool = False
+    disk_tier: bool = False
+    disk_read_bytes_per_s: tuple[float, float] | None = None  # least and most; None: a range over NVMe drives
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +45,7 @@ class Span:
 class PrefillWork:
     """Arithmetic of one cold prefill, whole model."""
 
-    linear_flops: float
+    linear_flops: float | None  # None: the config does not tell how many parameters a token meets
     attention_flops: float
     all_reduce_bytes: float  # bytes each GPU must move over the link: messages x 2(TP-1)/TP
     num_prefill_chunks: int

@@ -57,3 +57,4 @@ class Machine:
     host_memory_bytes_per_s: float | None = None
     device_type: str = "cuda"  # "cuda", "rocm", "xpu", "cpu": decides vLLM's defaults
     assumptions: tuple[str, ...] = field(default=())
+    shm_bytes: int | None = None  # size of /dev/shm, where a CPU tier lives

@@ -25,6 +25,7 @@ class MlaLayer:
     rope_head_dim: int
     nope_head_dim: int
     v_head_dim: int
+    tokens_per_state: int = 1  # one cached vector stands for this many tokens (DeepSeek-V4 compresses 4 or 128)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class IndexerLayer:
     """Key cache of a DSA indexer (DeepSeek-V3.2, GLM-5): an extra uint8 layer beside its MLA layer."""
 
     head_dim: int
+    num_heads: int | None = None  # query heads that score every key; they cost arithmetic, not cache
+    tokens_per_state: int = 1  # one cached key stands for this many tokens (DeepSeek-V4, GLM-5.3-Flash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,7 @@ class ModelSpec:
     spec_methods: tuple[str, ...] = ()
     kv_estimate_reason: str | None = None  # set when the KV rules are known only approximately
     sources: tuple[str, ...] = ()  # where the fields come from, with their confidence
+    borrowing_layers: tuple[AttentionLayer, ...] = ()  # attend to an earlier layer's cache: arithmetic, but no cache
     layer_indices: tuple[int, ...] | None = None  # decoder layer of each entry of `layers`; None: not recorded
 
     @property
