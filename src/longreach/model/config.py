@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from longreach.errors import UnknownModelError
 from longreach.model.attention import read_attention_layers
 from longreach.model.decoder import Decoder, read_decoder
-from longreach.model.families import Family, find_family
+from longreach.model.families import REFUSED, Family, find_family
 from longreach.model.parameters import count_parameters
 from longreach.model.quantization import read_forced_kv_cache_dtype, read_quantization
 from longreach.model.rope import read_max_position_embeddings, read_rope
@@ -35,8 +35,9 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
     """
     decoder = read_decoder(config, name)
     _check_heads(decoder)
-    family = find_family(decoder) or _plain_family(decoder)
+    family = _family(decoder)
     layers, draft_layers = family.read_layers(decoder), family.read_draft_layers(decoder)
+    borrowing_layers = family.read_borrowing_layers(decoder)
     quantization, quant_method = read_quantization(decoder)
     spec = ModelSpec(
         name=name,
@@ -53,7 +54,7 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
         dtype=_dtype(decoder),
         max_position_embeddings=read_max_position_embeddings(decoder),
         rope=_rope(decoder, family),
-        parameters=count_parameters(decoder),
+        parameters=count_parameters(decoder, layers, borrowing_layers, draft_layers),
         weights=WeightsSpec(quantization, quant_method, total_bytes=None, source="not known from the config"),
         is_multimodal=decoder.is_nested or decoder.root.has(*_TOWERS),
         is_moe=_is_moe(decoder),
@@ -62,6 +63,7 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
         index_topk=decoder.text.optional_positive("index_topk", "indexer_budget"),
         kv_estimate_reason=_estimate_reason(decoder, family),
         sources=(f"config of {name}",),
+        borrowing_layers=borrowing_layers,
     )
     decoder.root.check()
     return spec
@@ -70,6 +72,13 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
 def _check_heads(decoder: Decoder) -> None:
     if decoder.num_heads % decoder.num_kv_heads:
         decoder.text.note("num_key_value_heads", decoder.num_kv_heads, f"a divisor of the {decoder.num_heads} heads")
+
+
+def _family(decoder: Decoder) -> Family:
+    reason = REFUSED.get(decoder.architecture)
+    if reason is not None:
+        raise UnknownModelError(f"'{decoder.root.name}' cannot be served", f"{decoder.architecture}: {reason}", "none")
+    return find_family(decoder) or _plain_family(decoder)
 
 
 def _plain_family(decoder: Decoder) -> Family:

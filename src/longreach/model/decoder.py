@@ -14,7 +14,7 @@ TEXT_PATHS: tuple[tuple[str, ...], ...] = (
 )
 """Where multimodal configs keep their language model, most specific first. The same path takes `--hf-overrides`."""
 
-_NUM_LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
+_NUM_LAYERS = ("decoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer")
 _NUM_KV_HEADS = (
     "n_head_kv",
     "num_kv_heads",
@@ -50,8 +50,8 @@ def read_decoder(config: object, name: str) -> Decoder:
     """Find the language model and read its standard sizes; wrong fields are noted, not raised."""
     root = _root_fields(config, name)
     text = _text_fields(root)
-    num_heads = text.positive("num_attention_heads", "n_head", "n_heads", most=2**16)
-    num_kv_heads = text.optional_positive(*_NUM_KV_HEADS, most=2**16) or num_heads
+    num_heads = text.positive("decoder_attention_heads", "num_attention_heads", "n_head", "n_heads", most=2**16)
+    num_kv_heads = _num_kv_heads(text, num_heads)
     hidden_size = text.positive("hidden_size", "n_embd", "d_model")
     return Decoder(
         architecture=_architecture(root, text),
@@ -106,6 +106,17 @@ def _num_layers(text: Fields) -> int:
     if not text.has(*_NUM_LAYERS) and listed:
         return min(len(listed), MAX_LAYERS)
     return text.positive(*_NUM_LAYERS, most=MAX_LAYERS)
+
+
+def _num_kv_heads(text: Fields, num_heads: int) -> int:
+    if text.flag("multi_query") and not text.flag("new_decoder_architecture"):  # Falcon
+        return 1
+    for block in text.mappings("block_configs") or ():  # Nemotron-NAS: the first block that kept its attention
+        attention = block.nested("attention")
+        group = attention.optional_positive("n_heads_in_group", most=2**16) if attention is not None else None
+        if group is not None:
+            return max(1, num_heads // group)
+    return text.optional_positive(*_NUM_KV_HEADS, most=2**16) or num_heads
 
 
 def _head_dim(text: Fields, hidden_size: int, num_heads: int) -> int:

@@ -13,28 +13,39 @@ from longreach.model.hybrids import (
     read_bailing_v3_layers,
     read_falcon_h1_layers,
     read_gated_delta_layers,
+    read_glm5_next_layers,
     read_granite_hybrid_layers,
     read_jamba_layers,
     read_kimi_k3_layers,
     read_kimi_layers,
     read_minimax_linear_layers,
     read_nemotron_h_layers,
+    read_removed_attention_layers,
     read_short_conv_layers,
 )
-from longreach.model.latent import mla_layer, read_mla_layers, read_sparse_mla_layers, sparse_mla_layers
+from longreach.model.latent import (
+    mla_layer,
+    read_compressed_layers,
+    read_double_mla_layers,
+    read_mla_layers,
+    read_sparse_mla_layers,
+    sparse_mla_layers,
+)
 from longreach.model.sliding import (
     mimo_v2_sliding_layer,
     read_alternating_2,
     read_alternating_4,
     read_gemma3_layers,
+    read_gemma3n_borrowers,
     read_gemma3n_layers,
+    read_gemma4_borrowers,
     read_gemma4_layers,
     read_llama4_layers,
     read_mimo_v2_layers,
     read_step_layers,
     step_layers,
 )
-from longreach.model.spec import KvLayer
+from longreach.model.spec import AttentionLayer, KvLayer
 
 LayerReader = Callable[[Decoder], tuple[KvLayer, ...]]
 
@@ -46,6 +57,7 @@ class Family:
     names: tuple[str, ...]
     read_layers: LayerReader
     read_draft_layers: LayerReader = lambda _decoder: ()
+    read_borrowing_layers: Callable[[Decoder], tuple[AttentionLayer, ...]] = lambda _decoder: ()
     has_rope: bool = True
     ssm_state_dtype: str | None = None  # the state dtype the engine forces for this family
     estimate_reason: str | None = None
@@ -69,10 +81,27 @@ def mla_draft(decoder: Decoder) -> tuple[KvLayer, ...]:
     return (mla_layer(decoder),) * count if count else ()
 
 
+def bailing_linear_draft(decoder: Decoder) -> tuple[KvLayer, ...]:
+    """As `mla_draft`, with the head widths of Ling 2.6."""
+    return (mla_layer(decoder, 128),) * _mtp_count(decoder)
+
+
 def sparse_mla_draft(decoder: Decoder) -> tuple[KvLayer, ...]:
     """MTP layers continue the numbering of the target's layers."""
     first = decoder.num_layers
     return sparse_mla_layers(decoder, range(first, first + _mtp_count(decoder)))
+
+
+def longcat_draft(decoder: Decoder) -> tuple[KvLayer, ...]:
+    """One latent layer, also where the config does not count its MTP layers (vLLM's default)."""
+    named = decoder.text.has("num_nextn_predict_layers")
+    return mla_draft(decoder) if named else (mla_layer(decoder),)
+
+
+def next_draft(decoder: Decoder) -> tuple[KvLayer, ...]:
+    """Qwen3-Next publishes one MTP layer without a field for it; vLLM assumes one."""
+    named = decoder.text.has("mtp_num_hidden_layers", "num_nextn_predict_layers")
+    return attention_draft(decoder) if named else (plain_layer(decoder, "full"),)
 
 
 def mimo_v2_draft(decoder: Decoder) -> tuple[KvLayer, ...]:
@@ -102,6 +131,12 @@ _ALWAYS_FULL = (  # no window in their vLLM classes
 )
 # fmt: on
 
+_COMPRESSED = (
+    "compressed attention: vLLM packs its window, its compressor state and its index keys into shared blocks in a way that "
+    "is not modelled; only the vectors and index keys that grow with the prompt are counted"
+)
+_STATE_UNMEASURED = "the state of its linear attention is taken from vLLM's model class and was not measured"
+_POOLED = "vLLM keeps the open pool of each request's index keys in blocks of their own, which are not counted"
 _INDEX_KEYS_ON_TOP = "index keys of its sparse attention come on top of the layers counted here"
 
 FAMILIES: tuple[Family, ...] = (
@@ -110,8 +145,12 @@ FAMILIES: tuple[Family, ...] = (
     Family(_ALWAYS_FULL, full_layers),
     Family(("gemma2", "gpt_oss"), read_alternating_2),
     Family(("gemma3_text", "gemma3"), read_gemma3_layers),
-    Family(("gemma3n_text", "gemma3n"), read_gemma3n_layers),
-    Family(("gemma4_text", "gemma4", "gemma4_unified_text", "gemma4_unified"), read_gemma4_layers),
+    Family(("gemma3n_text", "gemma3n"), read_gemma3n_layers, read_borrowing_layers=read_gemma3n_borrowers),
+    Family(
+        ("gemma4_text", "gemma4", "gemma4_unified_text", "gemma4_unified"),
+        read_gemma4_layers,
+        read_borrowing_layers=read_gemma4_borrowers,
+    ),
     Family(("cohere2", "olmo3", "exaone4"), read_alternating_4),
     Family(("exaone_moe",), read_alternating_4, attention_draft),
     Family(("mimo_v2", "mimo_v2_flash"), read_mimo_v2_layers, mimo_v2_draft),
@@ -123,7 +162,17 @@ FAMILIES: tuple[Family, ...] = (
         mla_draft,
     ),
     Family(("deepseek_v32", "glm_moe_dsa"), read_sparse_mla_layers, sparse_mla_draft),
-    Family(("qwen3_next",), read_gated_delta_layers, attention_draft),
+    Family(("deepseek_v4",), read_compressed_layers, estimate_reason=_COMPRESSED),
+    Family(("longcat_flash",), read_double_mla_layers, longcat_draft),
+    Family(
+        ("glm5_next_text", "glm5_next"),
+        read_glm5_next_layers,
+        mla_draft,
+        ssm_state_dtype="float32",
+        estimate_reason=_POOLED,
+    ),
+    Family(("nemotron-nas",), read_removed_attention_layers),
+    Family(("qwen3_next",), read_gated_delta_layers, next_draft),
     Family(
         ("qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe"),
         read_gated_delta_layers,
@@ -141,7 +190,12 @@ FAMILIES: tuple[Family, ...] = (
         ("KimiK3ForConditionalGeneration",), read_kimi_k3_layers, mla_draft, has_rope=False, ssm_state_dtype="float32"
     ),
     Family(("BailingMoeV3ForCausalLM",), read_bailing_v3_layers, mla_draft, ssm_state_dtype="float32"),
-    Family(("BailingMoeV2_5ForCausalLM",), read_bailing_linear_layers, mla_draft),
+    Family(
+        ("BailingMoeV2_5ForCausalLM",),
+        read_bailing_linear_layers,
+        bailing_linear_draft,
+        estimate_reason=_STATE_UNMEASURED,
+    ),
     Family(("granitemoehybrid",), read_granite_hybrid_layers),
     Family(("falcon_h1",), read_falcon_h1_layers),
     Family(("nemotron_h",), read_nemotron_h_layers, attention_draft, has_rope=False, ssm_state_dtype="float32"),
@@ -149,6 +203,11 @@ FAMILIES: tuple[Family, ...] = (
     Family(("lfm2", "lfm2_moe"), read_short_conv_layers),
     Family(("minimax_text_01", "minimax_m1"), read_minimax_linear_layers),
 )
+
+REFUSED: dict[str, str] = {
+    "BailingMoeLinearV2ForCausalLM": "no vLLM release up to 0.33 registers this architecture",
+}
+"""Architectures that are known, and known not to be servable."""
 
 _BY_NAME = {name: family for family in FAMILIES for name in family.names}
 

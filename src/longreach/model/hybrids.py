@@ -1,11 +1,13 @@
 """Models that mix layer kinds: which layer caches what."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from longreach.errors import UnknownModelError
 from longreach.model.attention import plain_layer
 from longreach.model.decoder import Decoder
-from longreach.model.latent import mla_layer
+from longreach.model.fields import Fields
+from longreach.model.latent import indexer_layer, mla_layer
 from longreach.model.recurrent import (
     bailing_delta_layer,
     gated_delta_layer,
@@ -16,7 +18,7 @@ from longreach.model.recurrent import (
     nemotron_mamba2_layer,
     short_conv_layer,
 )
-from longreach.model.spec import KvLayer
+from longreach.model.spec import AttentionLayer, KvLayer
 
 Caches = Mapping[str, tuple[KvLayer, ...]]
 """What a layer of each kind caches: nothing (an MLP block), one cache, or two (Falcon-H1)."""
@@ -52,10 +54,37 @@ def read_bailing_v3_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
 
 
 def read_bailing_linear_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
-    """Ling 2.6 (vLLM bailing_moe_linear): MLA in every `layer_group_size`-th layer, plain linear attention elsewhere."""
+    """Ling 2.6 (vLLM bailing_moe_linear): MLA in every `layer_group_size`-th layer, plain linear attention elsewhere.
+
+    Its class takes 128 for head widths that the config leaves out.
+    """
     group = decoder.text.positive("layer_group_size", most=4096)
     kinds = _every_nth("mla", "linear", group, decoder)
-    return pick_caches(decoder, kinds, {"linear": (linear_attention_layer(decoder),), "mla": (mla_layer(decoder),)})
+    return pick_caches(
+        decoder, kinds, {"linear": (linear_attention_layer(decoder),), "mla": (mla_layer(decoder, 128),)}
+    )
+
+
+def read_glm5_next_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+    """GLM-5.3-Flash: delta attention, and MLA with an indexer that keeps one key per `index_kpool` tokens."""
+    kinds = _listed(decoder, "layer_types")
+    if kinds is None:
+        decoder.text.note("layer_types", None, "one kind for each layer")
+    pool = decoder.text.optional_positive("index_kpool", most=4096) or 1
+    caches: Caches = {
+        "linear_attention": (kimi_delta_layer(decoder, checkpoints_prefill=True),),
+        "indexed_attention": (mla_layer(decoder), indexer_layer(decoder, tokens_per_state=pool)),
+    }
+    return pick_caches(decoder, kinds or (), caches)
+
+
+def read_removed_attention_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+    """Nemotron-NAS: `block_configs` say which layers keep their attention, and in groups of how many query heads."""
+    blocks = decoder.text.per_layer(decoder.num_layers, decoder.text.mappings("block_configs"), "block_configs")
+    if blocks is None:
+        decoder.text.note("block_configs", None, "one object for each layer")
+    layers = (_removed_attention_layer(decoder, block) for block in blocks or ())
+    return tuple(layer for layer in layers if layer is not None)
 
 
 def read_granite_hybrid_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
@@ -160,3 +189,23 @@ def _kimi_layers(decoder: Decoder, *, checkpoints_prefill: bool) -> tuple[KvLaye
     delta = frozenset(inner.counts("kda_layers") or ())
     kinds = ["delta" if index + 1 in delta else "mla" for index in range(decoder.num_layers)]
     return pick_caches(decoder, kinds, caches)
+
+
+def _removed_attention_layer(decoder: Decoder, block: Fields) -> AttentionLayer | None:
+    attention = block.nested("attention")
+    if attention is None:
+        block.note("attention", None, "an object")
+        return None
+    if attention.flag("no_op"):
+        return None
+    changed = next(
+        (key for key in ("replace_with_linear", "window_length", "sparsify") if attention.values.get(key)), None
+    )
+    if changed is not None:
+        raise UnknownModelError(
+            f"an attention block of '{decoder.root.name}' is not understood",
+            f"'{'.'.join((*attention.path, changed))}' is set; known are blocks kept whole or removed",
+            "none: how vLLM sizes the cache of this block is not known to longreach",
+        )
+    group = attention.positive("n_heads_in_group", most=2**16)
+    return replace(plain_layer(decoder, "full"), num_kv_heads=max(1, decoder.num_heads // group))

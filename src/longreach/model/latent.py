@@ -4,8 +4,8 @@ from longreach.model.decoder import Decoder
 from longreach.model.spec import IndexerLayer, KvLayer, MlaLayer
 
 
-def mla_layer(decoder: Decoder) -> MlaLayer:
-    """One latent per token. A qk_rope_head_dim of 0 is real (NoPE models)."""
+def mla_layer(decoder: Decoder, default_head_dim: int | None = None) -> MlaLayer:
+    """One latent per token. A qk_rope_head_dim of 0 is real (NoPE models); `default_head_dim` stands for absent widths."""
     text = decoder.text
     if not text.has("qk_rope_head_dim"):
         text.positive("qk_rope_head_dim")
@@ -13,8 +13,8 @@ def mla_layer(decoder: Decoder) -> MlaLayer:
         num_heads=decoder.num_heads,
         kv_lora_rank=text.positive("kv_lora_rank", most=2**20),
         rope_head_dim=text.count("qk_rope_head_dim", most=2**16),
-        nope_head_dim=text.positive("qk_nope_head_dim", most=2**16),
-        v_head_dim=text.positive("v_head_dim", most=2**16),
+        nope_head_dim=_width(decoder, "qk_nope_head_dim", default_head_dim),
+        v_head_dim=_width(decoder, "v_head_dim", default_head_dim),
     )
 
 
@@ -31,12 +31,44 @@ def read_sparse_mla_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
 def sparse_mla_layers(decoder: Decoder, layer_ids: range) -> tuple[KvLayer, ...]:
     """The caches of these layers; ids past the last target layer are MTP layers."""
     mla = mla_layer(decoder)
-    indexer = IndexerLayer(head_dim=decoder.text.positive("index_head_dim", most=2**16))
+    indexer = indexer_layer(decoder)
     layers: list[KvLayer] = []
     for layer_id in layer_ids:
         layers.append(mla)
         if _owns_indexer(decoder, layer_id):
             layers.append(indexer)
+    return tuple(layers)
+
+
+def indexer_layer(decoder: Decoder, tokens_per_state: int = 1) -> IndexerLayer:
+    """The key cache of a sparse-attention indexer."""
+    return IndexerLayer(
+        head_dim=decoder.text.positive("index_head_dim", most=2**16),
+        num_heads=decoder.text.optional_positive("index_n_heads", most=2**16),
+        tokens_per_state=tokens_per_state,
+    )
+
+
+def read_double_mla_layers(decoder: Decoder) -> tuple[MlaLayer, ...]:
+    """LongCat-Flash: two attention sub-layers in each decoder layer."""
+    return (mla_layer(decoder),) * (2 * decoder.num_layers)
+
+
+def read_compressed_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+    """DeepSeek-V4: each layer keeps one vector per `compress_ratios` tokens (0 and 1: a window only, not counted here);
+    ratio 4 adds an index key cache of the same ratio. The vector is `head_dim` wide and serves as key and value.
+    """
+    text = decoder.text
+    ratios = text.per_layer(decoder.num_layers, text.counts("compress_ratios"), "compress_ratios")
+    if ratios is None:
+        text.note("compress_ratios", text.values.get("compress_ratios"), "one number for each layer")
+    rope_head_dim = text.positive("qk_rope_head_dim", most=decoder.head_dim)
+    layers: list[KvLayer] = []
+    for ratio in (ratio for ratio in ratios or () if ratio > 1):
+        nope = decoder.head_dim - rope_head_dim
+        layers.append(MlaLayer(decoder.num_heads, nope, rope_head_dim, nope, decoder.head_dim, tokens_per_state=ratio))
+        if ratio == 4:
+            layers.append(indexer_layer(decoder, tokens_per_state=ratio))
     return tuple(layers)
 
 
@@ -51,3 +83,9 @@ def _owns_indexer(decoder: Decoder, layer_id: int) -> bool:
         return layer_id >= len(pattern) or pattern[layer_id] != "S"
     offset = text.count("index_skip_topk_offset") if text.has("index_skip_topk_offset") else 2
     return max(layer_id - offset + 1, 0) % (text.optional_positive("index_topk_freq") or 1) == 0
+
+
+def _width(decoder: Decoder, name: str, default: int | None) -> int:
+    if default is not None and not decoder.text.has(name):
+        return default
+    return decoder.text.positive(name, most=2**16)

@@ -24,8 +24,13 @@ def read_gemma3_layers(decoder: Decoder) -> tuple[AttentionLayer, ...]:
 
 
 def read_gemma3n_layers(decoder: Decoder) -> tuple[AttentionLayer, ...]:
-    """Gemma 3n: every fifth layer sees everything; the last layers reuse earlier caches."""
-    return _owners(decoder, attention_layers(decoder, read_reaches(decoder, default_period=5)))
+    """Gemma 3n: every fifth layer sees everything; the last layers borrow earlier caches."""
+    return _gemma3n(decoder)[: _num_owners(decoder)]
+
+
+def read_gemma3n_borrowers(decoder: Decoder) -> tuple[AttentionLayer, ...]:
+    """The last `num_kv_shared_layers` of Gemma 3n."""
+    return _gemma3n(decoder)[_num_owners(decoder) :]
 
 
 def read_gemma4_layers(decoder: Decoder) -> tuple[AttentionLayer, ...]:
@@ -33,16 +38,12 @@ def read_gemma4_layers(decoder: Decoder) -> tuple[AttentionLayer, ...]:
 
     The cache holds keys and values even where both come from one projection (vLLM gemma4.py).
     """
-    text = decoder.text
-    head_dim = text.optional_positive("global_head_dim", most=2**16) or decoder.head_dim
-    own_heads = text.optional_positive("num_global_key_value_heads", most=2**16)
-    full = replace(
-        plain_layer(decoder, "full"),
-        num_kv_heads=own_heads if own_heads and text.flag("attention_k_eq_v") else decoder.num_kv_heads,
-        head_dim=head_dim,
-        v_head_dim=head_dim,
-    )
-    return _owners(decoder, _by_reach(decoder, full, plain_layer(decoder, "sliding"), default_period=6))
+    return _gemma4(decoder)[: _num_owners(decoder)]
+
+
+def read_gemma4_borrowers(decoder: Decoder) -> tuple[AttentionLayer, ...]:
+    """The last `num_kv_shared_layers` of Gemma 4."""
+    return _gemma4(decoder)[_num_owners(decoder) :]
 
 
 def read_mimo_v2_layers(decoder: Decoder) -> tuple[AttentionLayer, ...]:
@@ -110,17 +111,27 @@ def _with_other_heads(layer: AttentionLayer, other: Fields) -> AttentionLayer:
     )
 
 
-def _by_reach(
-    decoder: Decoder, full: AttentionLayer, sliding: AttentionLayer, default_period: int
-) -> tuple[AttentionLayer, ...]:
-    reaches = read_reaches(decoder, default_period)
-    return tuple(sliding if reach == "sliding" else full for reach in reaches)
+def _gemma3n(decoder: Decoder) -> tuple[AttentionLayer, ...]:
+    return attention_layers(decoder, read_reaches(decoder, default_period=5))
 
 
-def _owners(decoder: Decoder, layers: tuple[AttentionLayer, ...]) -> tuple[AttentionLayer, ...]:
-    """Without the last `num_kv_shared_layers`, which read the cache of an earlier layer."""
+def _gemma4(decoder: Decoder) -> tuple[AttentionLayer, ...]:
+    text = decoder.text
+    head_dim = text.optional_positive("global_head_dim", most=2**16) or decoder.head_dim
+    own_heads = text.optional_positive("num_global_key_value_heads", most=2**16)
+    full = replace(
+        plain_layer(decoder, "full"),
+        num_kv_heads=own_heads if own_heads and text.flag("attention_k_eq_v") else decoder.num_kv_heads,
+        head_dim=head_dim,
+        v_head_dim=head_dim,
+    )
+    sliding = plain_layer(decoder, "sliding")
+    return tuple(sliding if reach == "sliding" else full for reach in read_reaches(decoder, default_period=6))
+
+
+def _num_owners(decoder: Decoder) -> int:
     shared = decoder.text.count("num_kv_shared_layers", most=4096)
     if shared >= decoder.num_layers:
         decoder.text.note("num_kv_shared_layers", shared, f"fewer than the {decoder.num_layers} layers")
-        return layers
-    return layers[: len(layers) - shared]
+        return decoder.num_layers
+    return decoder.num_layers - shared
