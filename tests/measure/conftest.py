@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
 import pytest
 from aiohttp import web
+from tokenizers import Tokenizer, models
 
 Step = bytes | float | None
 """One step of a scripted stream: bytes are sent, a float is a pause in seconds, None kills the connection."""
@@ -16,8 +18,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 @asynccontextmanager
 async def serve(handler: Handler) -> AsyncIterator[str]:
     """Serve every path with `handler` on a free port of the loopback address; yields the root URL."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await handler(request)  # a handler may be any object that is called
+
     app = web.Application(client_max_size=64 * 2**20)
-    app.router.add_route("*", "/{path:.*}", handler)
+    app.router.add_route("*", "/{path:.*}", answer)
     runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -52,10 +58,7 @@ def serve_steps() -> Callable[[list[Step]], AbstractAsyncContextManager[str]]:
     """`async with serve_steps([...]) as url`: every request is answered with the scripted stream."""
 
     def start(steps: list[Step]) -> AbstractAsyncContextManager[str]:
-        async def answer(request: web.Request) -> web.StreamResponse:
-            return await play(request, steps)
-
-        return serve(answer)
+        return serve(lambda request: play(request, steps))
 
     return start
 
@@ -80,3 +83,11 @@ def serve_answer() -> Callable[..., AbstractAsyncContextManager[str]]:
 def serve_handler() -> Callable[[Handler], AbstractAsyncContextManager[str]]:
     """`async with serve_handler(handler) as url`: a handler of the test's own."""
     return serve
+
+
+@pytest.fixture
+def wrong_tokenizer(tmp_path: Path) -> Path:
+    """A folder with a tokenizer that is not the fake server's: one token a letter."""
+    tokenizer = Tokenizer(models.BPE(vocab={chr(code): code for code in range(128)}, merges=[]))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path

@@ -1,0 +1,221 @@
+"""Verification against a server whose truth is known, one thing broken at a time."""
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+from tests.measure.fake_vllm import TEMPLATE_TOKENS, FakeVllm
+
+from longreach.errors import InputFileError, UsageError
+from longreach.measure.progress import VerifyEvent
+from longreach.measure.target import ExpectedServer, VerifySettings, VerifyTarget
+from longreach.measure.verify import verify
+from longreach.measure.verify_report import VerifyReport
+
+Serve = Callable[[FakeVllm], AbstractAsyncContextManager[str]]
+
+PLANNED = ExpectedServer(
+    release="0.32.0",
+    max_model_len=4096,
+    kv_capacity_tokens=8192,
+    max_concurrency=2.0,
+    block_size=16,
+    num_blocks=512,
+    kv_cache_dtype="auto",
+    is_hybrid=False,
+)
+SETTINGS = VerifySettings(prompt_tokens=2000, output_tokens=16)
+
+
+async def run(
+    serve_handler: Serve,
+    server: FakeVllm,
+    settings: VerifySettings = SETTINGS,
+    expected: ExpectedServer = PLANNED,
+) -> VerifyReport:
+    async with serve_handler(server) as url:
+        return await verify(VerifyTarget(url, expected=expected), settings)
+
+
+def verdicts(report: VerifyReport) -> dict[str, str]:
+    return {item.name: item.verdict for item in report.items}
+
+
+def evidence(report: VerifyReport, name: str) -> str:
+    return next(item.evidence for item in report.items if item.name == name)
+
+
+async def test_an_honest_server_passes_everything(serve_handler: Serve) -> None:
+    report = await run(serve_handler, FakeVllm())
+    assert set(verdicts(report).values()) == {"pass"}, report.items
+    assert len(report.items) == 16
+    assert report.num_failed == 0
+    cold, warm = report.sends
+    assert cold.usage is not None
+    assert (cold.usage.prompt_tokens, cold.cached_tokens, warm.cached_tokens) == (2000, 0, 1984)
+    assert warm.counters is not None
+    assert warm.counters.attributed
+    assert warm.counters.hits_by_source == (("device", 1984),)
+    assert report.prompt is not None
+    assert report.prompt.template_tokens == TEMPLATE_TOKENS
+    assert "hits_by_source" in json.dumps(dataclasses.asdict(report))
+
+
+FAULTS = {
+    "no_caching": (FakeVllm(caches=False), "warm_is_warm", "fail", "0 of 2,000 cached: prefix caching is off"),
+    "other_answer_names_other_needles": (FakeVllm(warm_answer="12345"), "same_answer", "fail", "different needles"),
+    "needles_lost": (FakeVllm(warm_answer="none"), "needles_found", "fail", "warm 1: not Kestrel"),
+    "preempted": (FakeVllm(preemptions=1), "no_preemptions", "fail", "2 preemptions"),
+    "unplanned_drafts": (FakeVllm(draft_tokens=8), "speculation", "pass", "8 of 16 draft tokens accepted (50%), 2.00"),
+    "no_metrics": (FakeVllm(has_metrics=False), "kv_capacity", "cannot_tell", "no cache_config_info"),
+    "no_metrics_no_preemptions": (FakeVllm(has_metrics=False), "no_preemptions", "cannot_tell", "do not say"),
+    "no_metrics_but_usage": (FakeVllm(has_metrics=False), "warm_is_warm", "pass", "1,984 of 2,000"),
+    "metrics_tell_hits": (FakeVllm(reports_cached_tokens=False), "warm_is_warm", "pass", "1,984 of 2,000"),
+    "metrics_tell_cold": (FakeVllm(reports_cached_tokens=False), "cold_is_cold", "pass", "by metrics"),
+    "unattributed": (
+        FakeVllm(reports_cached_tokens=False, other_requests=1),
+        "cold_is_cold",
+        "cannot_tell",
+        "unattributed",
+    ),
+    "old_release": (FakeVllm(counts_by_source=False), "warm_is_warm", "pass", "1,984 of 2,000 cached"),
+    "shorter_than_planned": (FakeVllm(max_model_len=3000), "max_model_len", "fail", "3,000 by /v1/models, 4,096"),
+}
+
+
+@pytest.mark.parametrize(("server", "name", "verdict", "words"), FAULTS.values(), ids=FAULTS.keys())
+async def test_each_fault_is_found_with_its_evidence(
+    serve_handler: Serve, server: FakeVllm, name: str, verdict: str, words: str
+) -> None:
+    report = await run(serve_handler, server)
+    assert verdicts(report)[name] == verdict
+    assert words in evidence(report, name)
+
+
+async def test_hybrid_gets_a_third_send_and_the_report_says_which_hit(serve_handler: Serve) -> None:
+    expected = dataclasses.replace(PLANNED, is_hybrid=True)
+    report = await run(serve_handler, FakeVllm(first_repeat_misses=True), expected=expected)
+    assert [send.cached_tokens for send in report.sends] == [0, 0, 1984]
+    assert verdicts(report)["warm_is_warm"] == "pass"
+    assert evidence(report, "warm_is_warm").startswith("warm 1: 0 of 2,000 cached; warm 2: 1,984")
+
+
+async def test_dense_model_whose_repeat_misses_fails_without_a_third_prefill(serve_handler: Serve) -> None:
+    report = await run(serve_handler, FakeVllm(first_repeat_misses=True))
+    assert [send.label for send in report.sends] == ["cold", "warm 1"]
+    assert verdicts(report)["warm_is_warm"] == "fail"
+
+
+async def test_prompt_beyond_the_limit_shows_the_servers_text(serve_handler: Serve) -> None:
+    settings = VerifySettings(prompt_tokens=5000, output_tokens=16)
+    report = await run(serve_handler, FakeVllm(), settings)
+    assert "maximum context length is 4096 tokens" in evidence(report, "requests_complete")
+    assert verdicts(report)["warm_is_warm"] == "cannot_tell"
+    assert report.num_failed == 1
+
+
+async def test_default_length_leaves_room_for_the_answer(serve_handler: Serve) -> None:
+    report = await run(serve_handler, FakeVllm(), VerifySettings(output_tokens=96))
+    assert evidence(report, "prompt_exact") == "4,000 counted, 4,000 wanted"
+
+
+async def test_completions_are_exact_by_token_ids(serve_handler: Serve) -> None:
+    server = FakeVllm()
+    settings = VerifySettings(prompt_tokens=1500, output_tokens=16, api="completions", needles_off_reason="ids only")
+    report = await run(serve_handler, server, settings)
+    assert evidence(report, "prompt_exact") == "1,500 counted, 1,500 wanted"
+    assert isinstance(server.bodies[0]["prompt"], list)
+    assert evidence(report, "needles_found") == "not asked: ids only"
+
+
+async def test_users_own_text_is_sent_as_it_is(serve_handler: Serve, tmp_path: Path) -> None:
+    text = "My own words. " * 50
+    path = tmp_path / "prompt.txt"
+    path.write_text(text)
+    server = FakeVllm()
+    settings = VerifySettings(prompt_file=path, output_tokens=8, extra_body={"top_p": 0.9}, salt="s1")
+    report = await run(serve_handler, server, settings)
+    assert [body["messages"] for body in server.bodies] == [[{"role": "user", "content": text}]] * 2
+    assert {body["cache_salt"] for body in server.bodies} == {"s1"}
+    assert {body["top_p"] for body in server.bodies} == {0.9}
+    assert "prompt_exact" not in verdicts(report)
+    assert verdicts(report)["cold_is_cold"] == "pass"
+
+
+async def test_sampling_makes_answers_incomparable(serve_handler: Serve) -> None:
+    settings = dataclasses.replace(SETTINGS, extra_body={"temperature": 0.7})
+    report = await run(serve_handler, FakeVllm(), settings)
+    assert verdicts(report)["same_answer"] == "cannot_tell"
+
+
+async def test_wrong_tokenizer_is_noticed_before_the_long_prompt(serve_handler: Serve, wrong_tokenizer: Path) -> None:
+    async with serve_handler(FakeVllm()) as url:
+        target = VerifyTarget(url, tokenizer=str(wrong_tokenizer), expected=PLANNED)
+        report = await verify(target, SETTINGS)
+    assert report.prompt is not None
+    assert report.prompt.tokenizer == "the server's own /tokenize"
+    assert verdicts(report)["prompt_exact"] == "pass"
+
+
+async def test_no_tokenizer_at_all_is_an_error_with_advice(serve_handler: Serve) -> None:
+    with pytest.raises(InputFileError, match="nothing can count") as caught:
+        await run(serve_handler, FakeVllm(has_tokenize=False))
+    assert "--tokenizer" in caught.value.fix
+
+
+async def test_a_template_that_no_count_explains_is_an_error(serve_handler: Serve) -> None:
+    with pytest.raises(InputFileError, match="cannot be made exact"):
+        await run(serve_handler, FakeVllm(template_grows=True))
+
+
+async def test_no_server_is_a_failed_item(unused_tcp_port: int) -> None:
+    report = await verify(VerifyTarget(f"http://127.0.0.1:{unused_tcp_port}"), SETTINGS)
+    assert [(item.name, item.verdict) for item in report.items] == [("server_answers", "fail")]
+
+
+async def test_model_that_is_not_served_is_a_failed_item_with_a_near_miss(serve_handler: Serve) -> None:
+    async with serve_handler(FakeVllm()) as url:
+        report = await verify(VerifyTarget(url, model="fakee"), SETTINGS)
+    assert verdicts(report) == {"server_answers": "pass", "model_served": "fail"}
+    assert "it serves: fake" in evidence(report, "model_served")
+
+
+async def test_fields_that_verify_sets_are_refused_before_anything_is_sent() -> None:
+    settings = dataclasses.replace(SETTINGS, extra_body={"stream": False})
+    with pytest.raises(UsageError, match="'stream' cannot be passed"):
+        await verify(VerifyTarget("http://127.0.0.1:1"), settings)
+
+
+async def test_cancelling_stops_the_server_and_keeps_what_is_known(serve_handler: Serve) -> None:
+    server = FakeVllm()
+    cold_is_done = asyncio.Event()
+
+    def watch(event: VerifyEvent) -> None:
+        if (event.phase, event.detail, event.state) == ("send", "warm 1", "started"):
+            server.pause_s = 30.0
+            cold_is_done.set()
+
+    async with serve_handler(server) as url:
+        task = asyncio.create_task(verify(VerifyTarget(url, expected=PLANNED), SETTINGS, watch))
+        await asyncio.wait_for(cold_is_done.wait(), 10)
+        await asyncio.sleep(0.2)
+        task.cancel()
+        report = await task
+        await asyncio.sleep(0.1)
+    assert report.interrupted
+    assert [send.label for send in report.sends] == ["cold"]
+    assert verdicts(report)["cold_is_cold"] == "pass"
+    assert verdicts(report)["warm_is_warm"] == "cannot_tell"
+    assert server.cancelled == 1
+
+
+async def test_events_tell_each_step_with_its_forecast(serve_handler: Serve) -> None:
+    events: list[VerifyEvent] = []
+    async with serve_handler(FakeVllm()) as url:
+        await verify(VerifyTarget(url, expected=PLANNED), SETTINGS, events.append)
+    steps = [(event.phase, event.detail) for event in events if event.state == "finished"]
+    assert steps == [("reach", ""), ("prompt", ""), ("send", "cold"), ("send", "warm 1")]
