@@ -1,6 +1,7 @@
 """Is what runs what was planned? Readings of the engine against the plan, fact by fact. Pure."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -114,7 +115,8 @@ def _equal(planned: float, reading: Reading) -> bool:
 def _same_word(fact: str, planned: str, value: str) -> bool:
     if fact == "release":  # a local build's suffix says how it was built, not what it does
         return planned.partition("+")[0] == value.partition("+")[0]
-    return _SAME_DTYPE.get(planned, planned).upper() == _SAME_DTYPE.get(value, value).upper()
+    said = {_SAME_DTYPE.get(word, word).upper() for word in re.findall(r"\w+", value)}  # "auto (bfloat16)" is both
+    return _SAME_DTYPE.get(planned, planned).upper() in said
 
 
 def compare_with_plan(expected: ExpectedEngine, readings: Iterable[Reading]) -> list[Finding]:

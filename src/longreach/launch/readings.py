@@ -68,7 +68,7 @@ def _of_event(event: LogEvent, source: str) -> Iterator[Reading]:
 
 
 def _of_config_line(text: str) -> Iterator[Reading]:
-    """The engine core prints its whole configuration, defaults included. `auto` KV cache takes the model's dtype."""
+    """The engine core prints its whole configuration, defaults included. A KV cache of `auto` takes the model's dtype."""
     if not _CONFIG.search(text):
         return
     for name in _PARALLEL_SIZES:
@@ -78,7 +78,7 @@ def _of_config_line(text: str) -> Iterator[Reading]:
     if kv_dtype and kv_dtype[1] != "auto":
         yield Reading("kv_cache_dtype", kv_dtype[1], f"its log: {kv_dtype[0]}")
     elif kv_dtype and dtype:
-        yield Reading("kv_cache_dtype", dtype[1], f"its log: kv_cache_dtype=auto, dtype={dtype[1]}")
+        yield Reading("kv_cache_dtype", f"auto ({dtype[1]})", f"its log: kv_cache_dtype=auto, dtype={dtype[1]}")
 
 
 def readings_of_cache_config(engines: Iterable[CacheConfig]) -> tuple[Reading, ...]:
