@@ -9,7 +9,7 @@ from longreach.measure.verify_report import ChecklistItem, PromptReport, SendRep
 
 def check_same_answer(
     cold: SendReport | None, warm: Sequence[SendReport], settings: VerifySettings, expected: ExpectedServer
-) -> ChecklistItem | None:
+) -> ChecklistItem:
     """Equal text proves it; different text damns a deterministic engine, or a greedy one that lost a needle."""
     title = "warm answer equals cold answer"
     if cold is None or not warm:
