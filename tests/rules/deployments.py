@@ -3,8 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from longreach.engine.options import EngineOptions
+from longreach.engine.options import EngineOptions, SpeculativeOptions, YarnOptions
 from longreach.engine.release import get_release
+from longreach.errors import LongreachError
+from longreach.forecast.values import PrefillWork, Span, SpeedForecast
 from longreach.hardware.spec import GpuSpec, LinkSpec, Machine
 from longreach.model.spec import (
     AttentionLayer,
@@ -16,8 +18,83 @@ from longreach.model.spec import (
     YarnRecommendation,
 )
 from longreach.rules.deployment import Deployment
-from longreach.sizing.values import KvCapacity, KvGroup, MemoryBudget, RopePlan
+from longreach.sizing.kv_cache import size_kv_cache
+from longreach.sizing.values import KvCacheRequest, MemoryBudget, TierCapacity
 from longreach.units import GIB, MIB
+
+
+def count(deployment: Deployment) -> Deployment:
+    """The same deployment with everything that follows from its options counted anew, as a plan would."""
+    options, model = deployment.options, deployment.model
+    asked = options.kv_cache_memory_bytes
+    spec = options.speculative
+    request = KvCacheRequest(
+        model=model,
+        release=deployment.release,
+        max_model_len=options.max_model_len or model.max_position_embeddings,
+        available_bytes_per_gpu=(asked or 0) - int((options.mm_ipc_gpu_memory_gb or 0) * GIB),
+        tp_size=options.tensor_parallel_size,
+        pp_size=options.pipeline_parallel_size,
+        dcp_size=options.decode_context_parallel_size,
+        kv_cache_dtype=options.kv_cache_dtype or "auto",
+        max_num_batched_tokens=options.max_num_batched_tokens or 2048,
+        num_speculative_tokens=spec.num_speculative_tokens if spec else 0,
+        use_draft_layers=spec is not None and spec.method == "mtp",
+        prefix_caching=options.enable_prefix_caching is not False,
+    )
+    try:
+        capacity = size_kv_cache(request)
+    except LongreachError:
+        capacity = None
+    return replace(
+        deployment,
+        kv_request=request if capacity else None,
+        capacity=capacity,
+        memory=None if deployment.memory is None else _budget(deployment.memory, asked),
+        tiers=deployment.tiers if options.offload else (),
+        max_model_len=request.max_model_len,
+        max_num_batched_tokens=request.max_num_batched_tokens,
+        max_num_seqs=options.max_num_seqs or 256,
+    )
+
+
+def _budget(memory: MemoryBudget, asked: int | None) -> MemoryBudget:
+    if asked is None or memory.gpu_total_bytes is None or memory.weights_bytes is None or memory.other_bytes is None:
+        return memory
+    low, high = (
+        memory.gpu_total_bytes[end] - memory.weights_bytes[1 - end] - memory.other_bytes[1 - end] for end in (0, 1)
+    )
+    return replace(memory, kv_bytes=(asked, asked), fits=True if asked <= low else False if asked > high else None)
+
+
+def with_options(deployment: Deployment, **changes: Any) -> Deployment:
+    """The same deployment with other engine options, counted anew."""
+    return count(replace(deployment, options=replace(deployment.options, **changes)))
+
+
+def with_gpu(deployment: Deployment, **changes: Any) -> Deployment:
+    """The same deployment on a GPU that differs in some fields."""
+    assert deployment.machine.gpu is not None
+    gpu = replace(deployment.machine.gpu, **changes)
+    return replace(deployment, machine=replace(deployment.machine, gpu=gpu))
+
+
+def with_link(deployment: Deployment, **changes: Any) -> Deployment:
+    """The same deployment over another link."""
+    assert deployment.machine.link is not None
+    link = replace(deployment.machine.link, **changes)
+    return replace(deployment, machine=replace(deployment.machine, link=link))
+
+
+def with_machine(deployment: Deployment, **changes: Any) -> Deployment:
+    """The same deployment on a machine that differs in some fields."""
+    return replace(deployment, machine=replace(deployment.machine, **changes))
+
+
+def with_model(deployment: Deployment, **changes: Any) -> Deployment:
+    """The same deployment of a model that differs in some fields, counted anew."""
+    return count(replace(deployment, model=replace(deployment.model, **changes)))
+
 
 RTX_4090 = GpuSpec(
     name="GeForce RTX 4090",
@@ -119,55 +196,6 @@ QWEN36_27B = ModelSpec(
 
 KV_10_GIB = 10 * GIB
 
-FULL_GROUP = KvGroup("full_attention", 64, 16, 8192, 46875)
-DENSE_750K = KvCapacity(
-    certainty="exact",
-    block_size=16,
-    bytes_per_block=524288,
-    num_blocks=20480,
-    blocks_per_request=46875,
-    kv_capacity_tokens=327680,
-    max_concurrency=20480 / 46875,
-    needed_bytes_per_gpu=46876 * 524288,
-    available_bytes_per_gpu=KV_10_GIB,
-    largest_max_model_len=327664,
-    starts=False,
-    groups=(FULL_GROUP,),
-    refusal="To serve at least one request ...",
-)
-DENSE_327664 = replace(
-    DENSE_750K,
-    blocks_per_request=20479,
-    max_concurrency=20480 / 20479,
-    needed_bytes_per_gpu=KV_10_GIB,
-    starts=True,
-    groups=(replace(FULL_GROUP, blocks_per_request=20479),),
-    refusal=None,
-)
-DENSE_327680 = replace(
-    DENSE_750K,
-    blocks_per_request=20480,
-    max_concurrency=1.0,
-    needed_bytes_per_gpu=20481 * 524288,
-    groups=(replace(FULL_GROUP, blocks_per_request=20480),),
-)
-
-_STATE_GROUP = KvGroup("recurrent", 16, 1600, 819200, 5)
-HYBRID_750K = KvCapacity(
-    certainty="exact",
-    block_size=1600,
-    bytes_per_block=13926400,
-    num_blocks=771,
-    blocks_per_request=484,
-    kv_capacity_tokens=1194731,
-    max_concurrency=771 / 484,
-    needed_bytes_per_gpu=6754304000,
-    available_bytes_per_gpu=KV_10_GIB,
-    largest_max_model_len=1_206_400,
-    starts=True,
-    groups=(KvGroup("full_attention", 17, 1600, 819200, 469), _STATE_GROUP, _STATE_GROUP, _STATE_GROUP),
-)
-
 MEMORY = MemoryBudget(
     gpu_total_bytes=(24081 * MIB, 24217 * MIB),
     weights_bytes=(7500 * MIB, 8000 * MIB),
@@ -180,6 +208,8 @@ MEMORY = MemoryBudget(
     fits=True,
 )
 
+YARN_3 = YarnOptions(3.0, 262144, ("text_config",), (("mrope_section", (11, 11, 10)), ("rope_theta", 1e7)))
+
 OPTIONS = EngineOptions(
     model="MODEL",
     tensor_parallel_size=4,
@@ -190,45 +220,41 @@ OPTIONS = EngineOptions(
     max_num_seqs=16,
 )
 
-DENSE = Deployment(
-    model=QWEN3_32B,
-    machine=BOX,
-    release=get_release("0.32.0"),
-    options=OPTIONS,
-    max_model_len=750_000,
-    max_num_batched_tokens=8192,
-    max_num_seqs=16,
-    capacity=DENSE_750K,
-    memory=MEMORY,
-    rope=RopePlan(32768, 750_000, None, 0, None, reachable=False, reason="no factor reaches it"),
+SPEED_750K = SpeedForecast(
+    prompt_tokens=750_000,
+    num_prefill_chunks=92,
+    work=PrefillWork(
+        linear_flops=36.5e15,
+        attention_flops=110.6e15,
+        all_reduce_bytes=1.4746e12,
+        num_prefill_chunks=92,
+    ),
+    ttft_cold_s=Span(430, 690, lower_bound=215),
+    ttft_warm_s=Span(1.2, 3.0),
+    ttft_from_cpu_s=None,
+    ttft_from_disk_s=None,
+    decode_tokens_per_s=Span(24, 40, upper_bound=62),
+    arithmetic=("36.5 PFLOP of weights", "110.6 PFLOP of attention over 16 layers"),
 )
-HYBRID = replace(DENSE, model=QWEN36_27B, capacity=HYBRID_750K, rope=None)
 
+CPU_TIER = TierCapacity("cpu", 6_228_800, 200 * GIB, "estimate", num_chunks=3893, chunk_bytes=55_148_544)
 
-def with_options(deployment: Deployment, **changes: Any) -> Deployment:
-    """The same deployment with other engine options."""
-    return replace(deployment, options=replace(deployment.options, **changes))
-
-
-def with_gpu(deployment: Deployment, **changes: Any) -> Deployment:
-    """The same deployment on a GPU that differs in some fields."""
-    assert deployment.machine.gpu is not None
-    gpu = replace(deployment.machine.gpu, **changes)
-    return replace(deployment, machine=replace(deployment.machine, gpu=gpu))
-
-
-def with_link(deployment: Deployment, **changes: Any) -> Deployment:
-    """The same deployment over another link."""
-    assert deployment.machine.link is not None
-    link = replace(deployment.machine.link, **changes)
-    return replace(deployment, machine=replace(deployment.machine, link=link))
-
-
-def with_machine(deployment: Deployment, **changes: Any) -> Deployment:
-    """The same deployment on a machine that differs in some fields."""
-    return replace(deployment, machine=replace(deployment.machine, **changes))
-
-
-def with_model(deployment: Deployment, **changes: Any) -> Deployment:
-    """The same deployment of a model that differs in some fields."""
-    return replace(deployment, model=replace(deployment.model, **changes))
+DENSE = count(
+    Deployment(
+        model=QWEN3_32B,
+        machine=BOX,
+        release=get_release("0.32.0"),
+        options=OPTIONS,
+        max_model_len=750_000,
+        max_num_batched_tokens=8192,
+        max_num_seqs=16,
+        memory=MEMORY,
+    )
+)
+HYBRID = count(
+    with_options(
+        replace(DENSE, model=QWEN36_27B, speed=(SPEED_750K,), rope=None),
+        speculative=SpeculativeOptions("mtp", 3, use_local_argmax_reduction=True),
+        yarn=YARN_3,
+    )
+)

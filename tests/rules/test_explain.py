@@ -13,7 +13,7 @@ def test_unknown_code_names_near_ones() -> None:
     with pytest.raises(UsageError) as caught:
         explain("LR1O3")
     assert caught.value.what == "unknown code 'LR1O3'"
-    assert "LR103" in caught.value.fix
+    assert caught.value.fix.startswith("did you mean 'LR")
 
 
 def test_code_unlike_any_other_gets_a_command_that_works() -> None:

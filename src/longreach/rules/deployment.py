@@ -6,8 +6,8 @@ from longreach.engine.options import EngineOptions
 from longreach.engine.release import Release
 from longreach.forecast.values import SpeedForecast, TierForecast
 from longreach.hardware.spec import Machine
-from longreach.model.spec import ModelSpec, RecurrentLayer
-from longreach.sizing.values import KvCapacity, MemoryBudget, RopePlan, TierCapacity
+from longreach.model.spec import MlaLayer, ModelSpec, RecurrentLayer
+from longreach.sizing.values import KvCacheRequest, KvCapacity, MemoryBudget, RopePlan, TierCapacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Deployment:
     speed: tuple[SpeedForecast, ...] = ()
     tier_forecasts: tuple[TierForecast, ...] = ()
     ttft_wish_s: float | None = None
+    kv_request: KvCacheRequest | None = None  # what `capacity` was counted from, to count what would help
 
     @property
     def tp_size(self) -> int:
@@ -80,3 +81,19 @@ class Deployment:
     def speed_at_full_length(self) -> SpeedForecast | None:
         """The forecast for a prompt of max_model_len; None when there is none."""
         return max(self.speed, key=lambda speed: speed.prompt_tokens, default=None)
+
+    @property
+    def has_mla(self) -> bool:
+        """Whether attention keeps one latent per token instead of KV heads."""
+        return any(isinstance(layer, MlaLayer) for layer in self.model.layers)
+
+    @property
+    def tokens_per_request(self) -> int:
+        """Tokens of a usual request, prompt and answer: the mean where it is known, else max_model_len."""
+        if self.mean_input_tokens is None:
+            return self.max_model_len
+        return min(self.mean_input_tokens + (self.mean_output_tokens or 0), self.max_model_len)
+
+    def tier(self, name: str) -> TierCapacity | None:
+        """The "gpu", "cpu" or "disk" tier; None when there is none."""
+        return next((tier for tier in self.tiers if tier.name == name), None)

@@ -1,11 +1,50 @@
 """Every rule in one explicit tuple, and every kind of finding there is."""
 
-from longreach.rules import capacity, observed
+from longreach.rules import (
+    capacity,
+    concurrency,
+    gpu,
+    kv_dtype,
+    link,
+    memory,
+    multimodal,
+    observed,
+    offload,
+    parallel,
+    parsers,
+    rope,
+    scheduler,
+    speculation,
+    speed,
+    tiers,
+)
 from longreach.rules.deployment import Deployment
 from longreach.rules.finding import SEVERITIES, Finding, FindingKind
 from longreach.rules.rule import Rule
 
-RULES: tuple[Rule, ...] = (*capacity.RULES,)
+RULES: tuple[Rule, ...] = tuple(
+    sorted(
+        (
+            *memory.RULES,
+            *capacity.RULES,
+            *concurrency.RULES,
+            *kv_dtype.RULES,
+            *rope.RULES,
+            *tiers.RULES,
+            *offload.RULES,
+            *scheduler.RULES,
+            *speculation.RULES,
+            *parallel.RULES,
+            *link.RULES,
+            *gpu.RULES,
+            *multimodal.RULES,
+            *parsers.RULES,
+            *speed.RULES,
+        ),
+        key=lambda rule: rule.kind.code,
+    )
+)
+"""In the order of their codes."""
 
 KINDS: tuple[FindingKind, ...] = tuple(
     sorted((*(rule.kind for rule in RULES), *observed.KINDS), key=lambda kind: kind.code)

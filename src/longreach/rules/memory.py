@@ -1,0 +1,100 @@
+"""What one GPU's bytes go to, and what is not known of them: LR101, LR102, LR114, LR115, LR117. Pure."""
+
+from collections.abc import Iterator
+
+from longreach.rules.deployment import Deployment
+from longreach.rules.remedy import set_option
+from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.units import format_bytes
+
+_CPU_SPACE = "VLLM_CPU_KVCACHE_SPACE"
+
+
+@rule("LR101", "error", "weights_exceed_gpu", "weights and KV cache do not fit the GPU")
+def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Even the low ends of all parts add up to more than one GPU has."""
+    memory, room = deployment.memory, deployment.kv_room_bytes
+    if memory is None or memory.fits is not False or memory.gpu_total_bytes is None:
+        return
+    total = format_bytes(memory.gpu_total_bytes[1])
+    parts = (("weights", memory.weights_bytes), ("activations and graphs", memory.other_bytes), ("KV", memory.kv_bytes))
+    shares = [f"{name} at least {format_bytes(size[0])}" for name, size in parts if size is not None and size[0] > 0]
+    if room is not None and room[0] > 0 and deployment.options.kv_cache_memory_bytes is not None:
+        yield Diagnosis(
+            f"weights and KV cache do not fit a GPU of {total}",
+            f"each GPU needs {', '.join(shares)}",
+            f"set --kv-cache-memory-bytes to at most {room[0]} ({format_bytes(room[0])})",
+            set_option("kv_cache_memory_bytes", room[0]),
+        )
+        return
+    yield Diagnosis(
+        f"weights leave no KV cache on a GPU of {total}",
+        f"each GPU needs {', '.join(shares)}",
+        "spread the model over more GPUs (--tensor-parallel-size, --pipeline-parallel-size), or take smaller weights",
+    )
+
+
+@rule("LR102", "advice", "memory_cannot_tell", "whether everything fits the GPU cannot be told")
+def memory_cannot_tell(deployment: Deployment) -> Iterator[Diagnosis]:
+    """The asked KV bytes lie between what is surely and what is perhaps left."""
+    memory, room = deployment.memory, deployment.kv_room_bytes
+    if memory is None or memory.fits is not None or memory.kv_bytes is None or room is None:
+        return
+    asked, surely = memory.kv_bytes[1], max(room[0], 0)
+    yield Diagnosis(
+        f"whether {format_bytes(asked)} of KV cache fit beside the weights cannot be told",
+        f"weights and the engine's own use leave {format_bytes(surely)} to {format_bytes(room[1])} of the GPU "
+        f"(weights: {memory.weights_source})",
+        f"set --kv-cache-memory-bytes to {surely} ({format_bytes(surely)}) to be sure, or try and read the log",
+    )
+
+
+@rule("LR114", "advice", "weights_unknown", "the bytes of the weights are not known")
+def weights_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Without the checkpoint's bytes nothing can be said about what is left to KV."""
+    memory = deployment.memory
+    if memory is None or memory.weights_bytes is not None:
+        return
+    yield Diagnosis(
+        f"the bytes of the weights of '{deployment.model.name}' are not known",
+        f"the config says neither bytes nor parameters for quantization '{deployment.model.weights.quantization}'; "
+        "whether weights and KV fit one GPU was not checked",
+        "plan from the local checkpoint folder, whose safetensors headers hold the bytes, or give --weights",
+    )
+
+
+@rule("LR115", "advice", "utilization_ignored", "gpu-memory-utilization has no effect beside explicit KV bytes")
+def utilization_ignored(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Explicit KV bytes win; only the check of free memory at start still reads the share."""
+    options = deployment.options
+    if options.kv_cache_memory_bytes is None or options.gpu_memory_utilization is None:
+        return
+    yield Diagnosis(
+        f"--gpu-memory-utilization {options.gpu_memory_utilization} does not size the KV cache",
+        f"--kv-cache-memory-bytes {options.kv_cache_memory_bytes} is per GPU and overrides it",
+        "leave --gpu-memory-utilization out",
+        set_option("gpu_memory_utilization", None),
+    )
+
+
+@rule("LR117", "warning", "cpu_kvcache_space_overrides", "VLLM_CPU_KVCACHE_SPACE overrides explicit KV bytes")
+def cpu_kvcache_space_overrides(deployment: Deployment) -> Iterator[Diagnosis]:
+    """The CPU build reads the variable first, in whole GiB."""
+    options, space = deployment.options, dict(deployment.options.env).get(_CPU_SPACE)
+    if deployment.machine.device_type != "cpu" or space is None or options.kv_cache_memory_bytes is None:
+        return
+    yield Diagnosis(
+        f"{_CPU_SPACE}={space} silently overrides --kv-cache-memory-bytes {options.kv_cache_memory_bytes}",
+        f"the CPU build takes {space} GiB of KV cache and never looks at the flag (tried on 0.32); a fraction ends the start",
+        f"unset {_CPU_SPACE}",
+        set_option("env", tuple(pair for pair in options.env if pair[0] != _CPU_SPACE)),
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    weights_exceed_gpu,
+    memory_cannot_tell,
+    weights_unknown,
+    utilization_ignored,
+    cpu_kvcache_space_overrides,
+)

@@ -1,0 +1,202 @@
+"""What tensor, pipeline and context parallel sizes must divide, and what they do not divide: LR501 to LR510. Pure."""
+
+from collections.abc import Iterator
+
+from longreach.model.spec import AttentionLayer, GatedDeltaNetLayer, KdaLayer, LinearAttentionLayer, Mamba2Layer
+from longreach.rules.deployment import Deployment
+from longreach.rules.remedy import set_option
+from longreach.rules.rule import Diagnosis, Rule, rule
+
+_VOCAB_PADDING = 64  # the engine pads the vocabulary to a multiple of this before it splits it
+_GROUP_SIZE = 128  # the usual group of W4A16 checkpoints
+
+
+def _divisors_below(value: int, limit: int) -> str:
+    return ", ".join(str(size) for size in range(1, limit + 1) if value % size == 0)
+
+
+@rule("LR501", "error", "tp_does_not_divide_heads", "the tensor parallel size does not divide the attention heads")
+def tp_does_not_divide_heads(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Each GPU computes whole heads."""
+    heads, tp = deployment.model.num_attention_heads, deployment.tp_size
+    if heads % tp == 0:
+        return
+    yield Diagnosis(
+        f"tensor-parallel-size {tp} does not divide {heads} attention heads",
+        f"vLLM refuses: 'Total number of attention heads ({heads}) must be divisible by tensor parallel size ({tp})'",
+        f"set --tensor-parallel-size to one of {_divisors_below(heads, max(deployment.machine.num_gpus, tp))}",
+    )
+
+
+@rule("LR502", "error", "tp_does_not_divide_vocabulary", "the tensor parallel size does not divide the vocabulary")
+def tp_does_not_divide_vocabulary(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Embedding and output head are split by rows, after padding to a multiple of 64."""
+    tp, vocabulary = deployment.tp_size, deployment.model.vocab_size
+    padded = -(-vocabulary // _VOCAB_PADDING) * _VOCAB_PADDING
+    if padded % tp == 0:
+        return
+    yield Diagnosis(
+        f"tensor-parallel-size {tp} does not divide the vocabulary of {vocabulary}",
+        f"vLLM pads it to {padded} rows and asserts that {tp} divides them",
+        f"set --tensor-parallel-size to one of {_divisors_below(padded, max(deployment.machine.num_gpus, tp))}",
+    )
+
+
+@rule("LR503", "error", "tp_splits_kv_heads_unevenly", "KV heads can be neither split nor copied evenly")
+def tp_splits_kv_heads_unevenly(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Either TP divides the KV heads or the KV heads divide TP."""
+    tp = deployment.tp_size
+    counts = {layer.num_kv_heads for layer in deployment.model.layers if isinstance(layer, AttentionLayer)}
+    for heads in sorted(counts):
+        if heads % tp == 0 or tp % heads == 0:
+            continue
+        yield Diagnosis(
+            f"tensor-parallel-size {tp} neither divides {heads} KV heads nor is a multiple of them",
+            f"vLLM asserts {heads} % {tp} == 0 to split them, or {tp} % {heads} == 0 to copy them",
+            f"set --tensor-parallel-size to one of {_divisors_below(heads, heads)}, or a multiple of {heads}",
+        )
+
+
+@rule("LR504", "error", "tp_splits_state_unevenly", "the recurrent layers cannot be split evenly")
+def tp_splits_state_unevenly(deployment: Deployment) -> Iterator[Diagnosis]:
+    """State is split by heads, whole ones only."""
+    tp = deployment.tp_size
+    for heads, kind in sorted(_state_heads(deployment)):
+        if heads % tp == 0:
+            continue
+        yield Diagnosis(
+            f"tensor-parallel-size {tp} does not divide the {heads} {kind} heads of the recurrent layers",
+            f"each GPU keeps the state of whole heads; vLLM stops with '{heads} is not divisible by {tp}'",
+            f"set --tensor-parallel-size to one of {_divisors_below(heads, max(deployment.machine.num_gpus, tp))}",
+        )
+
+
+def _state_heads(deployment: Deployment) -> set[tuple[int, str]]:
+    heads: set[tuple[int, str]] = set()
+    for layer in deployment.model.layers:
+        if isinstance(layer, GatedDeltaNetLayer):
+            heads |= {(layer.num_k_heads, "key"), (layer.num_v_heads, "value")}
+        elif isinstance(layer, KdaLayer | Mamba2Layer | LinearAttentionLayer):
+            heads.add((layer.num_heads, "state"))
+    return heads
+
+
+@rule("LR505", "advice", "kv_heads_replicated", "KV heads are copied, not divided")
+def kv_heads_replicated(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Beyond the number of KV heads, more GPUs hold copies."""
+    tp, heads, dcp = deployment.tp_size, deployment.model.num_kv_heads, deployment.options.decode_context_parallel_size
+    if deployment.has_mla or heads >= tp or tp % heads or dcp >= tp // heads:
+        return
+    if not any(isinstance(layer, AttentionLayer) for layer in deployment.model.layers):
+        return
+    copies = tp // heads
+    yield Diagnosis(
+        f"each of {heads} KV heads is kept {copies} times on tensor-parallel-size {tp}",
+        f"a GPU keeps at least one head: a token takes as many bytes per GPU as with --tensor-parallel-size {heads}",
+        f"spread the tokens instead of copies with --decode-context-parallel-size {copies}, or run {copies} instances of "
+        f"--tensor-parallel-size {heads} where the weights fit",
+        set_option("decode_context_parallel_size", copies),
+    )
+
+
+@rule("LR506", "advice", "mla_latent_replicated", "every GPU keeps the whole latent")
+def mla_latent_replicated(deployment: Deployment) -> Iterator[Diagnosis]:
+    """A latent has no heads to divide."""
+    tp, dcp = deployment.tp_size, deployment.options.decode_context_parallel_size
+    if not deployment.has_mla or tp in (1, dcp):
+        return
+    yield Diagnosis(
+        f"tensor-parallel-size {tp} does not enlarge the KV cache of '{deployment.model.name}'",
+        f"its attention keeps one latent per token and every one of {tp} GPUs holds all of it",
+        f"add --decode-context-parallel-size {tp} to spread the tokens over the GPUs",
+        set_option("decode_context_parallel_size", tp),
+    )
+
+
+@rule("LR507", "error", "world_size_exceeds_gpus", "more GPUs are asked for than there are")
+def world_size_exceeds_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
+    """TP x PP x DP of all instances."""
+    options, machine = deployment.options, deployment.machine
+    if machine.device_type == "cpu" or machine.num_gpus == 0:
+        return
+    needed = deployment.num_gpus_per_engine * options.data_parallel_size * deployment.num_instances
+    if needed <= machine.num_gpus:
+        return
+    yield Diagnosis(
+        f"{needed} GPUs are asked for and the machine has {machine.num_gpus}",
+        f"tensor {deployment.tp_size} x pipeline {options.pipeline_parallel_size} x data {options.data_parallel_size} "
+        f"x {deployment.num_instances} instance(s)",
+        "lower --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size",
+    )
+
+
+@rule("LR508", "error", "dcp_impossible", "the decode context parallel size cannot be")
+def dcp_impossible(deployment: Deployment) -> Iterator[Diagnosis]:
+    """DCP shares one TP group's copies: it divides TP, and for grouped attention only what is left after the KV heads."""
+    tp, dcp = deployment.tp_size, deployment.options.decode_context_parallel_size
+    if dcp == 1:
+        return
+    reason = _why_dcp_is_impossible(deployment, tp, dcp)
+    if reason is None:
+        return
+    yield Diagnosis(
+        f"decode-context-parallel-size {dcp} does not go with tensor-parallel-size {tp}",
+        reason,
+        "leave --decode-context-parallel-size out",
+        set_option("decode_context_parallel_size", 1),
+    )
+
+
+def _why_dcp_is_impossible(deployment: Deployment, tp: int, dcp: int) -> str | None:
+    model = deployment.model
+    if tp % dcp:
+        return f"it must divide it: {tp} % {dcp} is {tp % dcp}"
+    if deployment.has_mla:
+        return None
+    copies = tp // model.num_kv_heads
+    if dcp > copies:
+        return f"it spreads copies of KV heads, and {model.num_kv_heads} heads over {tp} GPUs leave {max(copies, 1)} of each"
+    queries = model.num_attention_heads // model.num_kv_heads
+    return f"it must divide the {queries} query heads of each KV head" if queries % dcp else None
+
+
+@rule("LR509", "warning", "quantization_group_split", "a quantization group may not survive the split")
+def quantization_group_split(deployment: Deployment) -> Iterator[Diagnosis]:
+    """The output projection is split over its inputs: heads x head_dim / TP must be whole groups."""
+    model, tp = deployment.model, deployment.tp_size
+    inputs = model.num_attention_heads * model.head_dim
+    if model.weights.quantization != "w4a16" or tp == 1 or inputs % tp or (inputs // tp) % _GROUP_SIZE == 0:
+        return
+    yield Diagnosis(
+        f"tensor-parallel-size {tp} cuts W4A16 groups of {_GROUP_SIZE} in the output projection",
+        f"{model.num_attention_heads} heads x {model.head_dim} / {tp} = {inputs // tp} inputs per GPU, no multiple of "
+        f"{_GROUP_SIZE}; vLLM then stops with 'not divisible by group_size' unless the checkpoint's group is smaller",
+        "read group_size in quantization_config, and use fewer GPUs per instance or a checkpoint with smaller groups",
+    )
+
+
+@rule("LR510", "advice", "pp_stages_uneven", "the pipeline stages are uneven")
+def pp_stages_uneven(deployment: Deployment) -> Iterator[Diagnosis]:
+    """The stage with most layers has least room, and the smallest pool counts for all."""
+    pp, layers = deployment.options.pipeline_parallel_size, deployment.model.num_layers
+    if pp == 1 or layers % pp == 0:
+        return
+    yield Diagnosis(
+        f"pipeline-parallel-size {pp} splits {layers} layers into stages of {layers // pp} and {layers // pp + 1}",
+        f"every GPU gets the number of KV blocks of the fullest stage ({layers // pp + 1} layers); the others stay part empty",
+        f"set --pipeline-parallel-size to a divisor of {layers}: {_divisors_below(layers, max(pp, 8))}",
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    tp_does_not_divide_heads,
+    tp_does_not_divide_vocabulary,
+    tp_splits_kv_heads_unevenly,
+    tp_splits_state_unevenly,
+    kv_heads_replicated,
+    mla_latent_replicated,
+    world_size_exceeds_gpus,
+    dcp_impossible,
+    quantization_group_split,
+    pp_stages_uneven,
+)

@@ -1,0 +1,114 @@
+"""Tool and reasoning parsers, and the usage details that prove a cache hit: LR704 to LR709. Pure."""
+
+from collections.abc import Iterator
+
+from longreach.rules.deployment import Deployment
+from longreach.rules.remedy import Remedy, set_option
+from longreach.rules.rule import Diagnosis, Rule, rule
+
+
+@rule(
+    "LR704",
+    "warning",
+    "tool_parser_without_auto_choice",
+    "a tool parser without --enable-auto-tool-choice does nothing",
+)
+def tool_parser_without_auto_choice(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Accepted, and every request with tools is then answered 400."""
+    options = deployment.options
+    if options.tool_call_parser is None or options.enable_auto_tool_choice:
+        return
+    yield Diagnosis(
+        f"--tool-call-parser {options.tool_call_parser} has no effect without --enable-auto-tool-choice",
+        "a client that sends tools gets '\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser'",
+        "add --enable-auto-tool-choice",
+        set_option("enable_auto_tool_choice", True),
+    )
+
+
+@rule("LR705", "error", "auto_tool_choice_without_parser", "--enable-auto-tool-choice needs a parser")
+def auto_tool_choice_without_parser(deployment: Deployment) -> Iterator[Diagnosis]:
+    """The server refuses to start."""
+    options, known = deployment.options, deployment.model.tool_call_parsers
+    if not options.enable_auto_tool_choice or options.tool_call_parser is not None:
+        return
+    yield Diagnosis(
+        "--enable-auto-tool-choice is set and --tool-call-parser is not",
+        "vLLM stops: 'Error: --enable-auto-tool-choice requires --tool-call-parser'",
+        f"add --tool-call-parser {known[0]}"
+        if known
+        else "name the parser of this model's family, or leave the flag out",
+        set_option("tool_call_parser", known[0]) if known else set_option("enable_auto_tool_choice", None),
+    )
+
+
+@rule("LR706", "advice", "tool_parser_unset", "the model's tool parser is not set")
+def tool_parser_unset(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Coding tools send tools with every request."""
+    options, known = deployment.options, deployment.model.tool_call_parsers
+    if not known or options.tool_call_parser is not None or options.enable_auto_tool_choice:
+        return
+    yield Diagnosis(
+        f"no tool parser is set; '{deployment.model.name}' uses '{known[0]}'",
+        f"without it a request that carries tools is refused with 400 (known for this model: {', '.join(known)})",
+        f"add --enable-auto-tool-choice --tool-call-parser {known[0]}",
+        Remedy((("enable_auto_tool_choice", True), ("tool_call_parser", known[0]))),
+    )
+
+
+@rule("LR707", "advice", "reasoning_parser_unset", "the model's reasoning parser is not set")
+def reasoning_parser_unset(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Thinking then arrives as answer text, and goes back as prompt."""
+    options, known = deployment.options, deployment.model.reasoning_parsers
+    if not known or options.reasoning_parser:
+        return
+    yield Diagnosis(
+        f"no reasoning parser is set; '{deployment.model.name}' uses '{known[0]}'",
+        f"its thinking arrives inside the answer text instead of in a field of its own (known: {', '.join(known)})",
+        f"add --reasoning-parser {known[0]}",
+        set_option("reasoning_parser", known[0]),
+    )
+
+
+@rule("LR708", "warning", "parser_of_another_family", "the parser is not one known for this model")
+def parser_of_another_family(deployment: Deployment) -> Iterator[Diagnosis]:
+    """A wrong tool parser fails silently: the call stays in the text."""
+    options, model = deployment.options, deployment.model
+    pairs = (
+        ("tool_call_parser", options.tool_call_parser, model.tool_call_parsers),
+        ("reasoning_parser", options.reasoning_parser, model.reasoning_parsers),
+    )
+    for field, given, known in pairs:
+        if not given or not known or given in known:
+            continue
+        flag = "--" + field.replace("_", "-")
+        yield Diagnosis(
+            f"{flag} {given} is not one known for '{model.name}'",
+            f"known to work: {', '.join(known)}; with another parser calls or thinking stay in the text, without an error",
+            f"set {flag} {known[0]}, or look at raw answers before you trust {given}",
+            set_option(field, known[0]),
+        )
+
+
+@rule("LR709", "advice", "prompt_tokens_details_off", "cached tokens are not reported")
+def prompt_tokens_details_off(deployment: Deployment) -> Iterator[Diagnosis]:
+    """The one per-request proof of a prefix hit."""
+    if deployment.options.enable_prompt_tokens_details or not deployment.prefix_caching:
+        return
+    yield Diagnosis(
+        "--enable-prompt-tokens-details is not set, so answers do not say what was cached",
+        "usage.prompt_tokens_details.cached_tokens is exact per request (0.32: 1920 of a shared prefix of 2000, in whole "
+        "blocks) and absent without the flag",
+        "add --enable-prompt-tokens-details",
+        set_option("enable_prompt_tokens_details", True),
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    tool_parser_without_auto_choice,
+    auto_tool_choice_without_parser,
+    tool_parser_unset,
+    reasoning_parser_unset,
+    parser_of_another_family,
+    prompt_tokens_details_off,
+)

@@ -1,0 +1,123 @@
+"""Scheduler settings that hurt long prompts: LR401 to LR406. Pure."""
+
+from collections.abc import Iterator
+
+from longreach.engine.defaults import default_max_num_batched_tokens
+from longreach.rules.deployment import Deployment
+from longreach.rules.remedy import set_option
+from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.units import format_bytes, format_duration
+
+_NOTICEABLE_STALL_S = 0.5
+_LARGE_CHUNK_RATIO = 4  # times the card's default
+
+
+@rule("LR401", "warning", "reserve_full_isl_off", "long prompts start together and thrash")
+def reserve_full_isl_off(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Without the admission test prompts start that cannot both finish; one is preempted and computed again."""
+    capacity = deployment.capacity
+    if deployment.options.scheduler_reserve_full_isl is not False or deployment.concurrency == 1:
+        return
+    if capacity is not None and not capacity.starts:
+        return
+    held = "" if capacity is None else f"; the cache holds {capacity.max_concurrency:.2f} requests of max-model-len"
+    yield Diagnosis(
+        "--no-scheduler-reserve-full-isl lets long prompts start that do not fit together",
+        f"a prompt that finds no block is preempted and loses its own{held}. One replay of 600 requests: 149 preemptions "
+        "instead of 10, hits and first token no better",
+        "leave the flag out (--scheduler-reserve-full-isl is the default)",
+        set_option("scheduler_reserve_full_isl", None),
+    )
+
+
+@rule("LR402", "advice", "chunk_stalls_decode", "one prefill chunk holds up every answer")
+def chunk_stalls_decode(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Prefill and decode share a step: the gap between two tokens is a chunk's time."""
+    speed = deployment.speed_at_full_length
+    if speed is None or speed.ttft_cold_s.low is None or speed.num_prefill_chunks < 2 or deployment.concurrency == 1:
+        return
+    low, high = speed.ttft_cold_s.low, speed.ttft_cold_s.high or speed.ttft_cold_s.low
+    mean_low, mean_high = low / speed.num_prefill_chunks, high / speed.num_prefill_chunks
+    if mean_low < _NOTICEABLE_STALL_S:
+        return
+    yield Diagnosis(
+        f"a prefill chunk of {deployment.max_num_batched_tokens} tokens holds up every running answer for "
+        f"{format_duration(mean_low)} to {format_duration(mean_high)}",
+        f"a prompt of {speed.prompt_tokens} tokens is {speed.num_prefill_chunks} chunks, and each takes a whole step of all "
+        "requests; the last chunks attend to everything before them and take longest",
+        "halve --max-num-batched-tokens to halve the gap, or keep long prompts on an instance of their own",
+    )
+
+
+@rule("LR403", "error", "prompt_exceeds_batch", "without chunked prefill a prompt must fit one batch")
+def prompt_exceeds_batch(deployment: Deployment) -> Iterator[Diagnosis]:
+    """The engine refuses the combination."""
+    batch, length = deployment.max_num_batched_tokens, deployment.max_model_len
+    if deployment.options.enable_chunked_prefill is not False or batch >= length:
+        return
+    yield Diagnosis(
+        f"max-num-batched-tokens {batch} is below max-model-len {length} and chunked prefill is off",
+        f"vLLM refuses: 'max_num_batched_tokens ({batch}) is smaller than max_model_len ({length})'",
+        "leave --no-enable-chunked-prefill out",
+        set_option("enable_chunked_prefill", None),
+    )
+
+
+@rule("LR404", "error", "batch_below_num_seqs", "the batch is smaller than the number of sequences")
+def batch_below_num_seqs(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Every running sequence needs a token of each step."""
+    batch, seqs = deployment.max_num_batched_tokens, deployment.max_num_seqs
+    if batch >= seqs:
+        return
+    yield Diagnosis(
+        f"max-num-batched-tokens {batch} is below max-num-seqs {seqs}",
+        f"each of {seqs} running sequences needs at least one token of a step; vLLM refuses",
+        f"set --max-num-batched-tokens to at least {seqs}, or --max-num-seqs to {batch}",
+        set_option("max_num_seqs", batch),
+    )
+
+
+@rule("LR405", "warning", "prefix_caching_off", "without the prefix cache every turn pays the full prefill")
+def prefix_caching_off(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Agents send the same long prefix again and again."""
+    if deployment.prefix_caching:
+        return
+    speed = deployment.speed_at_full_length
+    cost = f"up to {deployment.max_model_len} tokens are computed again at every turn"
+    if speed is not None and speed.ttft_cold_s.low is not None:
+        cost = f"a prompt of {speed.prompt_tokens} tokens takes at least {format_duration(speed.ttft_cold_s.low)} each time"
+    yield Diagnosis(
+        "--no-enable-prefix-caching makes every turn of a conversation cold",
+        cost,
+        "leave --no-enable-prefix-caching out",
+        set_option("enable_prefix_caching", None),
+    )
+
+
+@rule("LR406", "advice", "chunk_large_for_gpu", "the prefill chunk is large for this GPU")
+def chunk_large_for_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Activation memory grows with the chunk and is taken from the KV cache."""
+    gpu, batch = deployment.machine.gpu, deployment.max_num_batched_tokens
+    if gpu is None or gpu.memory_bytes is None:
+        return
+    default = default_max_num_batched_tokens(gpu.memory_bytes, gpu.name, device_type=deployment.machine.device_type)
+    if default is None or batch <= _LARGE_CHUNK_RATIO * default:
+        return
+    hidden = deployment.model.hidden_size
+    yield Diagnosis(
+        f"max-num-batched-tokens {batch} is {batch / default:.0f} times vLLM's default for this card",
+        f"on {format_bytes(gpu.memory_bytes)} the default is {default}; each activation of {batch} x {hidden} values takes "
+        f"{format_bytes(2 * batch * hidden)}, several live at once, and the peak is taken from the KV cache",
+        f"set --max-num-batched-tokens to {_LARGE_CHUNK_RATIO * default} or less; larger chunks hardly prefill faster",
+        set_option("max_num_batched_tokens", _LARGE_CHUNK_RATIO * default),
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    reserve_full_isl_off,
+    chunk_stalls_decode,
+    prompt_exceeds_batch,
+    batch_below_num_seqs,
+    prefix_caching_off,
+    chunk_large_for_gpu,
+)
