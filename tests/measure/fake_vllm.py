@@ -35,7 +35,8 @@ class FakeVllm:
     other_requests: int = 0  # finished by somebody else during each of ours
     draft_tokens: int | None = None  # proposed in each request; every second one is accepted
     preemptions: int = 0
-    pause_s: float = 0.0  # before the first token
+    pause_s: float = 0.0  # before everything
+    prefill_s_per_token: float = 0.0  # for each token that is not cached
     seen: set[tuple[str, ...]] = field(default_factory=set)
     bodies: list[dict[str, object]] = field(default_factory=list)
     cancelled: int = 0
@@ -72,6 +73,7 @@ class FakeVllm:
             self.cancelled += 1
             raise
         cached = self._count_hits(str(body.get("cache_salt", "")), tokens)
+        await asyncio.sleep(self.prefill_s_per_token * (len(tokens) - cached))
         answer = " ".join(re.findall(r"access code of station \w+ is (\d+)", text)) or "It is about a notebook."
         if cached and self.warm_answer is not None:
             answer = self.warm_answer
@@ -83,7 +85,7 @@ class FakeVllm:
             return "", [str(token) for token in body["prompt"]]  # type: ignore[attr-defined] # checked just above
         messages = body.get("messages")
         text = str(messages[0]["content"] if isinstance(messages, list) else body["prompt"])
-        extra = len(text) % 97 if self.template_grows else TEMPLATE_TOKENS
+        extra = len(text) if self.template_grows else TEMPLATE_TOKENS
         return text, ["<user>"] * extra + tokenize(text)
 
     def _count_hits(self, salt: str, tokens: Sequence[str]) -> int:
