@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import cast
+from typing import Literal, cast
 
 from longreach.errors import UsageError
 from longreach.model.config import parse_model_config
@@ -76,6 +76,36 @@ def checkpoint_bytes(name: str, quantization: QuantizationName) -> CheckpointByt
     return None
 
 
+def architecture_releases(architecture: str) -> tuple[str, str] | None:
+    """First and last of the scanned vLLM releases (0.8.5 to 0.33.0) that register the class; None where not scanned."""
+    found = _architectures().get(architecture)
+    return (found[0], found[1]) if found is not None else None
+
+
+def with_known_facts(spec: ModelSpec) -> ModelSpec:
+    """A model read from a config, with what the catalogue knows of its architecture and of a model of the same name.
+
+    Parsers, YaRN and speculation are taken over only when both have the same layers.
+    """
+    spec = replace(spec, architecture_releases=architecture_releases(spec.architecture))
+    match = find_catalogue_model(spec.name)
+    if match is None:
+        return spec
+    entry = _read(match.name)
+    twin = parse_model_config(_expanded_config(entry), match.name)
+    if (twin.architecture, twin.layers) != (spec.architecture, spec.layers):
+        return spec
+    known = _with_facts(twin, entry)
+    return replace(
+        spec,
+        yarn=known.yarn,
+        tool_call_parsers=known.tool_call_parsers,
+        reasoning_parsers=known.reasoning_parsers,
+        spec_methods=known.spec_methods,
+        native_context_tokens=known.native_context_tokens,
+    )
+
+
 def with_quantization(spec: ModelSpec, name: str, quantization: QuantizationName | None) -> ModelSpec:
     """The model with the weights of its published checkpoint in this form (None: its own form)."""
     wanted = quantization or spec.weights.quantization
@@ -89,8 +119,6 @@ def with_quantization(spec: ModelSpec, name: str, quantization: QuantizationName
 
 
 def _with_facts(spec: ModelSpec, entry: _Entry) -> ModelSpec:
-    releases = entry.get("releases")
-    first_last = releases.get(spec.architecture) if isinstance(releases, Mapping) else None
     native = entry.get("recommended_context")
     return replace(
         spec,
@@ -98,7 +126,7 @@ def _with_facts(spec: ModelSpec, entry: _Entry) -> ModelSpec:
         parameters=_parameters(spec.parameters, entry),
         native_context_tokens=native if isinstance(native, int) else None,
         yarn=_yarn(entry),
-        architecture_releases=(str(first_last[0]), str(first_last[1])) if isinstance(first_last, list) else None,
+        architecture_releases=architecture_releases(spec.architecture),
         tool_call_parsers=_strings(entry, "tool_call_parsers"),
         reasoning_parsers=_strings(entry, "reasoning_parsers"),
         spec_methods=_strings(entry, "spec_methods"),
@@ -107,9 +135,14 @@ def _with_facts(spec: ModelSpec, entry: _Entry) -> ModelSpec:
 
 
 def _parameters(counted: ParameterCount, entry: _Entry) -> ParameterCount:
+    """The published total; exact where it counts the tensors of the repository itself."""
     published = entry.get("total_parameters")
-    value = published.get("value") if isinstance(published, Mapping) else None
-    return replace(counted, total=value) if isinstance(value, int) else counted
+    if not isinstance(published, Mapping) or not isinstance(published.get("value"), int):
+        return counted
+    certainty: Literal["exact", "estimate"] = "estimate"
+    if str(published["source"]).startswith("tensor elements in the published safetensors"):
+        certainty = "exact"
+    return replace(counted, total=published["value"], certainty=certainty)
 
 
 def _yarn(entry: _Entry) -> YarnRecommendation | None:
@@ -170,7 +203,15 @@ def _read(name: str) -> _Entry:
 
 
 @cache
+def _architectures() -> Mapping[str, list[str]]:
+    return cast("Mapping[str, list[str]]", json.loads(_data("architectures.json")))
+
+
+@cache
 def _checkpoints() -> Mapping[str, list[str | None]]:
     """Lower-case Hub id -> [catalogue name, quantization or null]."""
-    text = (files("longreach.model") / "data" / "checkpoints.json").read_text(encoding="utf-8")
-    return cast("Mapping[str, list[str | None]]", json.loads(text))
+    return cast("Mapping[str, list[str | None]]", json.loads(_data("checkpoints.json")))
+
+
+def _data(name: str) -> str:
+    return (files("longreach.model") / "data" / name).read_text(encoding="utf-8")
