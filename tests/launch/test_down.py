@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.launch.conftest import SOON, Heard
 
+from longreach.errors import InputFileError
 from longreach.host.processes import ProcessIdentity, is_alive, read_child_identity
 from longreach.launch.down import down
 from longreach.launch.state import DeploymentState, InstanceState, StateFolder, read_state, write_state
@@ -110,3 +111,14 @@ def test_a_damaged_state_file_is_one_line_of_status(folder: StateFolder) -> None
     (line,) = status(folder)
     assert (line.life, line.deployment) == ("unreadable", "box")
     assert "cannot be read" in line.note
+
+
+def test_a_damaged_state_file_does_not_save_the_others(
+    bystander: ProcessIdentity, record: Callable[[ProcessIdentity], None], folder: StateFolder, heard: Heard
+) -> None:
+    record(bystander)
+    folder.state_path("a-damaged-one").write_text("{")
+    with pytest.raises(InputFileError, match="a-damaged-one"):
+        down([], folder, heard, SOON)
+    assert not is_alive(bystander)
+    assert folder.deployments() == ("a-damaged-one",)

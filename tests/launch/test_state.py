@@ -95,3 +95,10 @@ def test_names_that_are_no_file_names_are_refused(name: str) -> None:
 def test_the_state_folder_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert default_state_folder().path == tmp_path / "longreach"
+
+
+def test_a_state_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputFileError, match="cannot make the state folder") as caught:
+        StateFolder(tmp_path / "file").prepare("box")
+    assert "XDG_STATE_HOME" in caught.value.fix

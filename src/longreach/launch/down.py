@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from longreach.errors import EngineError
+from longreach.errors import EngineError, InputFileError
 from longreach.host.processes import DEFAULT_STOP_TIMES, ProcessIdentity, StopTimes, send_signal
 from longreach.launch.lock import LockHeldError, hold_lock
 from longreach.launch.signals import StopSignals
@@ -54,24 +54,41 @@ def down(
 ) -> DownReport:
     """End the named deployments, or all of them. A pid that is somebody else's by now is left alone.
 
-    Raises EngineError when another command holds a deployment and does not let go in time, InputFileError for a state
-    file that cannot be read.
+    Raises EngineError when another command holds a deployment and does not let go in time; InputFileError for a state file
+    that cannot be read, when the other deployments are down.
     """
     known = folder.deployments()
     wanted = tuple(dict.fromkeys(names)) or known
     ends: list[InstanceEnd] = []
+    unreadable: InputFileError | None = None
     with StopSignals() as signals:
         signals.begin_stopping()
         for deployment in wanted:
-            before = read_state(folder, deployment)
-            with _hold(folder, deployment, times) as up_was_asked:
-                ended = _end_deployment(folder, deployment, on_event, times, signals)
-            if up_was_asked and before is not None and not ended:
-                ended = [InstanceEnd(deployment, instance.name, "alive", "stopped") for instance in before.instances]
-            ends += ended
-    unknown = tuple(name for name in wanted if name not in known and name not in {end.deployment for end in ends})
+            try:
+                ends += _end_or_ask(folder, deployment, on_event, times, signals)
+            except InputFileError as error:
+                unreadable = unreadable or error
+    if unreadable is not None:
+        raise unreadable
+    ended = {end.deployment for end in ends}
+    unknown = tuple(name for name in wanted if name not in known and name not in ended)
     hints = tuple(hint for hint in (did_you_mean(name, known) for name in unknown) if hint)
     return DownReport(tuple(ends), unknown, hints)
+
+
+def _end_or_ask(
+    folder: StateFolder,
+    deployment: str,
+    on_event: Callable[[LaunchEvent], None],
+    times: StopTimes,
+    signals: StopSignals,
+) -> list[InstanceEnd]:
+    before = read_state(folder, deployment)
+    with _hold(folder, deployment, times) as up_was_asked:
+        ended = _end_deployment(folder, deployment, on_event, times, signals)
+    if up_was_asked and before is not None and not ended:
+        return [InstanceEnd(deployment, instance.name, "alive", "stopped") for instance in before.instances]
+    return ended
 
 
 @contextlib.contextmanager

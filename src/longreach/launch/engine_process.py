@@ -14,8 +14,6 @@ from longreach.launch.executable import ResolvedCommand, read_engine_version
 from longreach.launch.spec import LaunchSpec, hide_secrets
 from longreach.launch.state import InstanceState
 
-_DEFAULT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
-
 
 @dataclass(slots=True)
 class EngineProcess:
@@ -83,7 +81,7 @@ def start_engine(
             file_actions=[*output, *_closings()],
             setsid=True,
             setsigmask=(),
-            setsigdef=_DEFAULT_SIGNALS,
+            setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE),
         )
     except OSError as error:
         why = f"{error.strerror}: {command.argv[0]}"

@@ -9,12 +9,12 @@ from longreach.errors import EngineError
 from longreach.units import format_duration
 
 _NUM_LAST_LINES = 5
-_SIGNAL_REASONS: dict[int, str] = {
-    signal.SIGKILL: "SIGKILL comes from the kernel when memory runs out (see: journalctl -k | grep -i oom), or from a user",
-    signal.SIGTERM: "somebody asked it to stop while it was starting (`longreach down`, or kill)",
-    signal.SIGSEGV: "a crash in native code: a driver, kernel or library that does not fit",
-    signal.SIGABRT: "a native library gave up",
-    signal.SIGILL: "a wheel built for another CPU",
+_SIGNAL_REASONS = {
+    "SIGKILL": "SIGKILL comes from the kernel when memory runs out (see: journalctl -k | grep -i oom), or from a user",
+    "SIGTERM": "somebody asked it to stop while it was starting (`longreach down`, or kill)",
+    "SIGSEGV": "a crash in native code: a driver, kernel or library that does not fit",
+    "SIGABRT": "a native library gave up",
+    "SIGILL": "a wheel built for another CPU",
 }
 
 
@@ -86,7 +86,7 @@ def _signal_name(number: int) -> str:
 
 def _reason(exit_code: int) -> str:
     if exit_code < 0:
-        return _SIGNAL_REASONS.get(-exit_code, "it was ended from outside")
+        return _SIGNAL_REASONS.get(_signal_name(-exit_code), "it was ended from outside")
     return "its log names no cause that is known"
 
 

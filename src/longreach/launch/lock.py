@@ -1,7 +1,6 @@
-"""One `up` or `down` at a time for each deployment: a lock that the kernel drops when its holder dies. Linux and macOS."""
+"""One `up` or `down` at a time for each deployment: a lock that the kernel drops when its holder dies. Unix."""
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -27,6 +26,8 @@ class LockHeldError(Exception):
 @contextlib.contextmanager
 def hold_lock(path: Path, purpose: Purpose) -> Iterator[None]:
     """Hold the lock for the length of a `with`; LockHeldError at once when it is taken. Children do not inherit it."""
+    import fcntl  # not on Windows, where people plan
+
     with path.open("a+", encoding="utf-8") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -79,9 +79,13 @@ class StateFolder:
         return tuple(sorted(path.stem for path in (self.path / "deployments").glob("*.json")))
 
     def prepare(self, deployment: str) -> None:
-        """Make the folders, readable for their owner alone: logs may quote prompts."""
+        """Make the folders, readable for their owner alone: logs may quote prompts. InputFileError where that is not allowed."""
         for folder in (self.state_path(deployment).parent, self.log_path(deployment, "x").parent):
-            folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            try:
+                folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            except OSError as error:
+                fix = "set XDG_STATE_HOME to a folder that may be written"
+                raise InputFileError(f"cannot make the state folder {folder}", str(error), fix) from error
 
 
 def default_state_folder() -> StateFolder:

@@ -2,13 +2,14 @@
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from longreach.engine.metrics import parse_metrics
-from longreach.errors import EngineError
+from longreach.errors import EngineError, UsageError
 from longreach.host.ports import port_is_free, read_port_holder
 from longreach.host.processes import StopTimes, is_alive
 from longreach.launch.compare import Observation, compare_with_plan, observe
@@ -71,6 +72,7 @@ def up(specs: Sequence[LaunchSpec], settings: UpSettings, on_event: OnEvent) -> 
 
     Raises EngineError when one cannot be started, KeyboardInterrupt on Ctrl-C, SIGTERM or SIGHUP; then none is left running.
     """
+    _check_platform()
     check_specs(specs)
     commands = [resolve_engine(spec.argv, settings.engine, os.environ) for spec in specs]
     settings.folder.prepare(settings.deployment)
@@ -92,6 +94,15 @@ def up(specs: Sequence[LaunchSpec], settings: UpSettings, on_event: OnEvent) -> 
             f"its lock is {held}",
             "wait for it, or end it: longreach down " + settings.deployment,
         ) from held
+
+
+def _check_platform() -> None:
+    if sys.platform != "linux":
+        raise UsageError(
+            "engines are started on Linux only",
+            f"this is {sys.platform}",
+            "run `longreach up` on the machine with the GPUs; planning works here",
+        )
 
 
 def _clear_away_earlier(settings: UpSettings) -> None:
@@ -213,9 +224,9 @@ class _Startup:
         self.signals.begin_stopping()
         engine = watch.engine
         try:
-            self.on_event(EngineStopping(watch.name, engine.process.pid))
+            if engine.look_around():
+                self.on_event(EngineStopping(watch.name, engine.process.pid))
         finally:  # a listener that fails (its terminal is gone) must not save the engine
-            engine.look_around()
             end = end_engine(engine.state(), self.settings.stop_times, self.signals.is_hurried)
             self.num_survivors += len(end.result.survivors)
         self.on_event(EngineStopped(watch.name, end.result, end.removed_files))
