@@ -2,7 +2,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longreach.forecast.prefill import prefill_times, ttft_cold, ttft_lower_bound, ttft_warm
@@ -47,6 +47,7 @@ def test_fp8_weights_lower_the_bound_on_a_card_that_multiplies_fp8_only(make_req
     assert bound("4xRTX3090", "fp8") == bound("4xRTX3090", "w4a16")
 
 
+@settings(deadline=None, max_examples=40)  # the first example reads its model
 @given(data=st.data())
 def test_bound_low_and_high_keep_their_order_and_grow_with_the_prompt(
     make_request: MakeRequest, data: st.DataObject
@@ -61,6 +62,7 @@ def test_bound_low_and_high_keep_their_order_and_grow_with_the_prompt(
     assert all(less <= more * (1 + 1e-12) for less, more in zip(*spans, strict=True))
 
 
+@settings(deadline=None, max_examples=40)  # the first example reads its model
 @given(data=st.data())
 def test_more_gpus_never_raise_the_bound(make_request: MakeRequest, data: st.DataObject) -> None:
     model, gpu = (

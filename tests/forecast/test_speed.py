@@ -109,3 +109,10 @@ def test_a_bound_that_compute_does_not_set_says_what_does(
     make_request: MakeRequest, gpus: str, link: str | None, tokens: int, sentence: str
 ) -> None:
     assert sentence in forecast_speed(make_request("qwen3.6-27b", gpus, tokens, link=link)).arithmetic[1]
+
+
+def test_figures_keep_three_digits_at_every_scale(make_request: MakeRequest) -> None:
+    tiny = forecast_speed(make_request("qwen3-4b", "1xL4", 1)).arithmetic[0]
+    assert tiny == (
+        "cold prefill of 1 tokens: 7.27 GFLOP = 7.27 GFLOP linear + 590 kFLOP attention, in 1 chunks of 8,192"
+    )

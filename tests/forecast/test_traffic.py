@@ -10,7 +10,7 @@ from longreach.forecast.traffic import (
     state_bytes_per_gpu,
 )
 from longreach.model.source import load_model
-from longreach.model.spec import QuantizationName
+from longreach.model.spec import CrossAttentionLayer, MlaLayer, QuantizationName
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,27 @@ def test_sparse_attention_reads_its_top_k_and_all_indexer_keys() -> None:
     assert cache_bytes_per_gpu(model, "fp8_e4m3", 8, 100_000) == 61 * 100_000 * (576 + 132)
 
 
+def test_a_compressed_cache_keeps_one_vector_for_several_tokens() -> None:
+    latent = MlaLayer(64, 448, 64, 448, 512)
+    plain = replace(load_model("qwen3-32b"), layers=(latent,))
+    compressed = replace(plain, layers=(replace(latent, tokens_per_state=128),))
+    whole, part = (cache_bytes_per_gpu(model, "bfloat16", 1, 128_000) for model in (plain, compressed))
+    assert (whole, part) == (128_000 * 1024, 1000 * 1024)
+    assert attended_bytes_per_gpu(replace(compressed, index_topk=10), "bfloat16", 1, 128_000) == 10 * 1024
+
+
+def test_a_borrowed_cache_is_read_and_not_held() -> None:
+    model = load_model("gemma-3n-e4b")
+    held, read = cache_bytes_per_gpu(model, "auto", 1, 1000), attended_bytes_per_gpu(model, "auto", 1, 1000)
+    assert held < read
+
+
 def test_dense_attention_reads_what_it_holds() -> None:
     model = load_model("qwen3-32b")
     assert attended_bytes_per_gpu(model, "auto", 2, 5000) == cache_bytes_per_gpu(model, "auto", 2, 5000)
 
 
 def test_an_encoders_cache_does_not_grow_with_the_prompt() -> None:
-    from longreach.model.spec import CrossAttentionLayer
-
     model = replace(load_model("qwen3-32b"), layers=(CrossAttentionLayer(20, 64, 1500),))
     assert (
         cache_bytes_per_gpu(model, "auto", 1, 10)

@@ -88,6 +88,26 @@ def test_sparse_attention_is_bounded_and_pays_for_its_indexer() -> None:
     assert attention_flops((IndexerLayer(head_dim=128),), tokens, topk) == indexer / 64
 
 
+def test_a_compressed_cache_offers_one_key_for_several_tokens() -> None:
+    compressed = replace(MLA, tokens_per_state=4)
+    assert attention_flops((compressed,), 1000, None) == attention_flops((MLA,), 1000, None) / 4
+    assert attention_flops((compressed,), 1000, 512) == attention_flops((compressed,), 1000, None)
+    assert attention_flops((compressed,), 100_000, 512) == pytest.approx(2 * 128 * 320 * 512 * 100_000, rel=0.02)
+    indexer = IndexerLayer(128, 64)
+    assert (
+        attention_flops((replace(indexer, tokens_per_state=4),), 1000, 512)
+        == attention_flops((indexer,), 1000, 512) / 4
+    )
+
+
+def test_layers_that_borrow_a_cache_still_attend() -> None:
+    model = load_model("gemma-3n-e4b")
+    assert model.borrowing_layers
+    own = attention_flops(model.layers, 10_000, None)
+    borrowed = attention_flops(model.borrowing_layers, 10_000, None)
+    assert prefill_work(model, 10_000, 1, 8192).attention_flops == own + borrowed
+
+
 @pytest.mark.parametrize(
     ("layer", "values"),
     [

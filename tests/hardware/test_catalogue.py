@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longreach.errors import UsageError
@@ -153,6 +153,7 @@ def test_a_senseless_order_is_refused(text: str) -> None:
         parse_gpus(text)
 
 
+@settings(deadline=None)  # the first example reads the table
 @given(st.integers(1, MAX_GPUS), st.sampled_from(gpu_names()))
 def test_count_and_name_survive_either_order(count: int, name: str) -> None:
     assert parse_gpus(f"{count}x{name}") == parse_gpus(f"{name} x{count}")

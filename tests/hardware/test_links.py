@@ -57,6 +57,8 @@ def test_unified_memory_has_no_known_link() -> None:
         ("A800 SXM4 80GB", 8, 72, 154, 200),
         ("MI300X", 8, 312.9, 336, 448),
         ("MI300X", 2, 44.7, 48, 64),
+        ("V100 SXM2 32GB", 4, 54, 115.5, 150),
+        ("GH200 96GB", 2, 234, 370, 900),
     ],
 )
 def test_fabric_rates_follow_the_generation_and_the_group(
@@ -66,6 +68,41 @@ def test_fabric_rates_follow_the_generation_and_the_group(
     assert link is not None
     assert [rate / GB for rate in link.all_reduce_bytes_per_s] == pytest.approx([low, high])
     assert link.all_reduce_best_bytes_per_s / GB == pytest.approx(best)
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu_name", "low", "high"),
+    [
+        ("nvlink-bridge", "RTX3090", 18.5, 48),
+        ("nvlink-bridge", "H100 NVL", 116, 208),
+        ("nvlink-bridge", "A30", 33, 70),
+        ("nvlink-bridge", "H200 NVL", 148.5, 315),
+        ("xgmi", "MI210", 49.5, 105),
+    ],
+)
+def test_bridges_that_were_not_measured_take_the_share_of_those_that_were(
+    name: str, gpu_name: str, low: float, high: float
+) -> None:
+    link = find_link(name, find_gpu(gpu_name))
+    assert [rate / GB for rate in link.all_reduce_bytes_per_s] == pytest.approx([low, high])
+
+
+@pytest.mark.parametrize(
+    ("gpu_name", "host"),
+    [
+        ("RTX4090", 26.2),
+        ("RTX5090", 55),
+        ("H100 SXM5 80GB", 55),
+        ("GH200 96GB", 337.5),
+        ("GB200", 337.5),
+        ("T4", 12.1),
+        ("B60", 27.5),
+    ],
+)
+def test_host_copies_run_at_the_practical_rate_of_the_cards_lanes(gpu_name: str, host: float) -> None:
+    link = default_link(find_gpu(gpu_name), 1)
+    assert link is not None
+    assert link.host_bytes_per_s / GB == pytest.approx(host)
 
 
 @pytest.mark.parametrize("gen", [3, 4, 5])

@@ -11,7 +11,14 @@ from typing import Literal
 from longreach.forecast.decode import read_s, step_time
 from longreach.forecast.setting import Setting, Unknown, resolve
 from longreach.forecast.values import Span, SpeedRequest
-from longreach.forecast.work import attention_flops, linear_flops, num_prefill_chunks, prefill_work, ring_share
+from longreach.forecast.work import (
+    attending_layers,
+    attention_flops,
+    linear_flops,
+    num_prefill_chunks,
+    prefill_work,
+    ring_share,
+)
 
 _REQUEST_OVERHEAD_S = (0.005, 0.050)  # HTTP, tokenizing, scheduling
 _CHUNK_OVERHEAD_S = (0.001, 0.010)  # one engine step beside its kernels
@@ -135,7 +142,7 @@ def _compute_s(setting: Setting, num_tokens: int, past_tokens: int, *, fast: boo
     assert rates.linear is not None
     assert rates.attention is not None
     linear = linear_flops(model, num_tokens) or 0.0
-    attention = attention_flops(model.layers, num_tokens, model.index_topk, past_tokens)
+    attention = attention_flops(attending_layers(model), num_tokens, model.index_topk, past_tokens)
     if setting.request.use_draft_layers:
         linear *= 1 + len(model.draft_layers) / model.num_layers
         attention += attention_flops(model.draft_layers, num_tokens, model.index_topk, past_tokens)

@@ -10,6 +10,8 @@ from longreach.forecast.work import prefill_work
 from longreach.hardware.spec import LinkSpec
 from longreach.units import format_duration, format_tokens
 
+_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
 
 def forecast_speed(request: SpeedRequest) -> SpeedForecast:
     """Speed at one prompt length on an otherwise idle instance. Spans are empty, with the reason, where nothing is known."""
@@ -156,7 +158,6 @@ def _between(low: float, high: float, unit: str) -> str:
 
 def _scaled(value: float, unit: str) -> str:
     """Three significant digits with a decimal prefix: `147 PFLOP`, `1.47 TB`, `173 TFLOPS`."""
-    for prefix, scale in (("E", 1e18), ("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if value >= scale:
-            return f"{value / scale:.3g} {prefix}{unit}"
-    return f"{value:.3g} {unit}"
+    scale, prefix = next((pair for pair in _PREFIXES if value >= pair[0]), (1.0, ""))
+    digits = f"{value / scale:.0f}" if value / scale >= 99.95 else f"{value / scale:.3g}"
+    return f"{digits} {prefix}{unit}"

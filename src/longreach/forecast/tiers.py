@@ -79,12 +79,11 @@ def _rate(reload_s: Span, tokens: int) -> Span:
 
 
 def _pays(reload_s: Span, recompute_s: Span) -> bool | None:
-    recompute_low = recompute_s.low if recompute_s.low is not None else recompute_s.lower_bound
-    if reload_s.high is not None and recompute_low is not None and reload_s.high < recompute_low:
+    if reload_s.low is None or reload_s.high is None or recompute_s.low is None or recompute_s.high is None:
+        return None
+    if reload_s.high < recompute_s.low:
         return True
-    if reload_s.low is not None and recompute_s.high is not None and reload_s.low > recompute_s.high:
-        return False
-    return None
+    return False if reload_s.low > recompute_s.high else None
 
 
 def _why(name: str, request: SpeedRequest, reload_s: Span, recompute_s: Span) -> str:
@@ -95,8 +94,7 @@ def _why(name: str, request: SpeedRequest, reload_s: Span, recompute_s: Span) ->
     back = (
         f"{tokens} tokens come back from {place} in {format_duration(reload_s.low)} to {format_duration(reload_s.high)}"
     )
-    if recompute_s.low is not None and recompute_s.high is not None:
-        return f"{back}; computing them again takes {format_duration(recompute_s.low)} to {format_duration(recompute_s.high)}"
-    if recompute_s.lower_bound is not None:
-        return f"{back}; computing them again takes at least {format_duration(recompute_s.lower_bound)}"
-    return f"{back}; computing them again is unknown: {recompute_s.reason}"
+    if recompute_s.low is None or recompute_s.high is None:
+        return f"{back}; computing them again is unknown: {recompute_s.reason}"
+    again = f"{format_duration(recompute_s.low)} to {format_duration(recompute_s.high)}"
+    return f"{back}; computing them again takes {again}"

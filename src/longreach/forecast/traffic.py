@@ -3,7 +3,7 @@
 A pair is least and most; bounds use the least.
 """
 
-from longreach.forecast.work import state_values
+from longreach.forecast.work import attending_layers, state_values
 from longreach.model.spec import (
     AttentionLayer,
     CrossAttentionLayer,
@@ -52,18 +52,17 @@ def cache_bytes_per_gpu(model: ModelSpec, kv_cache_dtype: str, tp_size: int, con
 
 
 def attended_bytes_per_gpu(model: ModelSpec, kv_cache_dtype: str, tp_size: int, context_tokens: int) -> int:
-    """Cache that one decode step reads: as above, but sparse attention reads `index_topk` tokens of each latent layer."""
-    topk = model.index_topk or context_tokens
-    return sum(
-        _layer_bytes(
-            layer,
-            model,
-            kv_cache_dtype,
-            tp_size,
-            min(context_tokens, topk) if isinstance(layer, MlaLayer) else context_tokens,
-        )
-        for layer in model.layers
-    )
+    """Cache that one decode step reads: as above, but sparse attention reads `index_topk` vectors of each latent layer,
+    and layers that borrow a cache read it once more.
+    """
+
+    def read(layer: KvLayer) -> int:
+        tokens = context_tokens
+        if isinstance(layer, MlaLayer) and model.index_topk is not None:
+            tokens = min(tokens, model.index_topk * layer.tokens_per_state)
+        return _layer_bytes(layer, model, kv_cache_dtype, tp_size, tokens)
+
+    return sum(read(layer) for layer in attending_layers(model))
 
 
 def state_bytes_per_gpu(model: ModelSpec, tp_size: int) -> tuple[float, float]:
@@ -95,8 +94,8 @@ def _layer_bytes(layer: KvLayer, model: ModelSpec, kv_cache_dtype: str, tp_size:
     match layer:
         case AttentionLayer(window_tokens=window, chunk_tokens=chunk):
             held = min(tokens, window or chunk or tokens)
-        case MlaLayer() | IndexerLayer():
-            held = tokens
+        case MlaLayer(tokens_per_state=ratio) | IndexerLayer(tokens_per_state=ratio):
+            held = tokens // ratio  # one vector for `ratio` tokens
         case CrossAttentionLayer(max_encoder_tokens=encoder):
             held = encoder
         case _:

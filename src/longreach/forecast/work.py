@@ -35,7 +35,7 @@ def prefill_work(
     messages = _ALL_REDUCES_PER_LAYER * layers_per_gpu * prompt_tokens * model.hidden_size * _ACTIVATION_BYTES
     return PrefillWork(
         linear_flops=linear_flops(model, prompt_tokens),
-        attention_flops=attention_flops(model.layers, prompt_tokens, model.index_topk),
+        attention_flops=attention_flops(attending_layers(model), prompt_tokens, model.index_topk),
         all_reduce_bytes=messages * ring_share(tp_size),
         num_prefill_chunks=num_prefill_chunks(prompt_tokens, chunk_tokens),
     )
@@ -57,6 +57,11 @@ def linear_flops(model: ModelSpec, num_tokens: int) -> float | None:
     if active is None:
         return None
     return num_tokens * (2.0 * active + sum(_recurrence_flops(layer) for layer in model.layers))
+
+
+def attending_layers(model: ModelSpec) -> tuple[KvLayer, ...]:
+    """Layers that compute attention: those with a cache and those that read an earlier layer's."""
+    return model.layers + model.borrowing_layers
 
 
 def attention_flops(
@@ -89,11 +94,10 @@ def _layer_flops(layer: KvLayer, num_tokens: int, past_tokens: int, index_topk: 
         case AttentionLayer(num_heads=heads, head_dim=key_dim, v_head_dim=value_dim, window_tokens=window):
             return 2.0 * heads * (key_dim + value_dim) * _pairs(num_tokens, past_tokens, window)
         case MlaLayer(num_heads=heads, nope_head_dim=nope, rope_head_dim=rope, v_head_dim=value_dim):
-            return 2.0 * heads * (nope + rope + value_dim) * _pairs(num_tokens, past_tokens, index_topk)
-        case IndexerLayer(head_dim=dim, num_heads=heads):
-            return (
-                2.0 * (heads or 1) * dim * _pairs(num_tokens, past_tokens, None)
-            )  # scores every pair, reads no values
+            pairs = _state_pairs(num_tokens, past_tokens, index_topk, layer.tokens_per_state)
+            return 2.0 * heads * (nope + rope + value_dim) * pairs
+        case IndexerLayer(head_dim=dim, num_heads=heads):  # scores every key, reads no values
+            return 2.0 * (heads or 1) * dim * _state_pairs(num_tokens, past_tokens, None, layer.tokens_per_state)
         case _:
             return 0.0
 
@@ -101,6 +105,12 @@ def _layer_flops(layer: KvLayer, num_tokens: int, past_tokens: int, index_topk: 
 def _pairs(num_tokens: int, past_tokens: int, bound: int | None) -> float:
     """Query-key pairs: the query at position t (from 1) meets min(t, bound) keys."""
     return _pairs_from_start(past_tokens + num_tokens, bound) - _pairs_from_start(past_tokens, bound)
+
+
+def _state_pairs(num_tokens: int, past_tokens: int, topk: int | None, tokens_per_state: int) -> float:
+    """A compressed cache has one key for several tokens, and a sparse query meets `topk` of those."""
+    bound = None if topk is None else topk * tokens_per_state
+    return _pairs(num_tokens, past_tokens, bound) / tokens_per_state
 
 
 def _pairs_from_start(tokens: int, bound: int | None) -> float:

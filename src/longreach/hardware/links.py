@@ -189,7 +189,7 @@ def _fabric_link(name: str, gpu: GpuSpec, num_gpus: int) -> LinkSpec:
         # A switch that reduces in flight halves what each GPU must send and receive.
         all_reduce_best_bytes_per_s=raw * _GB * (2 if reducing else 1),
         all_reduce_latency_s=_NVLINK_LATENCY_S,
-        host_bytes_per_s=host_bytes_per_s(gpu),
+        host_bytes_per_s=_fabric_host_bytes_per_s(gpu),
         certainty=measured.certainty,
         source=measured.source,
     )
@@ -244,13 +244,12 @@ def _missing_fabric(name: str, gpu: GpuSpec) -> UsageError:
     )
 
 
-def host_bytes_per_s(gpu: GpuSpec) -> float:
-    """Pinned copies between the host and one GPU, one direction, over the card's own lanes."""
+def _fabric_host_bytes_per_s(gpu: GpuSpec) -> float:
+    """Pinned copies between the host and one GPU that has a fabric, one direction, over the card's own lanes."""
     if gpu.pcie_gen is not None and gpu.pcie_lanes is not None and not _is_c2c(gpu):
         return _PCIE_X16_HOST[gpu.pcie_gen] * gpu.pcie_lanes / 16 * _GB
-    if gpu.host_link_bytes_per_s is not None:
-        return gpu.host_link_bytes_per_s * _C2C_HOST_SHARE
-    return gpu.memory_bandwidth_bytes_per_s / 2  # unified memory: one read and one write of the same chips
+    assert gpu.host_link_bytes_per_s is not None, f"{gpu.name}: a card with a fabric has a host link in the catalogue"
+    return gpu.host_link_bytes_per_s * _C2C_HOST_SHARE
 
 
 def _is_c2c(gpu: GpuSpec) -> bool:
