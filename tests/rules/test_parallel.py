@@ -1,0 +1,42 @@
+import pytest
+from tests.rules.deployments import DENSE, HYBRID, with_model, with_options
+
+from longreach.model.spec import KdaLayer
+from longreach.rules.deployment import Deployment
+from longreach.rules.parallel import dcp_impossible, tp_splits_state_unevenly
+
+MLA_NO_DCP = with_options(DENSE, decode_context_parallel_size=3)
+
+
+@pytest.mark.parametrize(
+    ("deployment", "why"),
+    [
+        (MLA_NO_DCP, "it must divide it: 4 % 3 is 1"),
+        (
+            with_options(DENSE, decode_context_parallel_size=2),
+            "it spreads copies of KV heads, and 8 heads over 4 GPUs leave 1 of each",
+        ),
+        (
+            with_options(
+                with_model(DENSE, num_attention_heads=72), tensor_parallel_size=32, decode_context_parallel_size=4
+            ),
+            "it must divide the 9 query heads of each KV head",
+        ),
+    ],
+    ids=["not a divisor", "more than copies", "query heads"],
+)
+def test_dcp_is_refused_for_the_first_reason_that_holds(deployment: Deployment, why: str) -> None:
+    (finding,) = dcp_impossible.check(deployment)
+    assert finding.why == why
+
+
+def test_dcp_that_spreads_copies_is_accepted() -> None:
+    assert (
+        list(dcp_impossible.check(with_options(DENSE, tensor_parallel_size=32, decode_context_parallel_size=4))) == []
+    )
+
+
+def test_state_of_other_recurrent_layers_is_split_by_heads_too() -> None:
+    kda = KdaLayer(num_heads=6, head_dim=128, conv_kernel=4)
+    (finding,) = tp_splits_state_unevenly.check(with_model(HYBRID, layers=(kda,)))
+    assert finding.what == "tensor-parallel-size 4 does not divide the 6 state heads of the recurrent layers"

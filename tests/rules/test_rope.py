@@ -1,0 +1,21 @@
+from dataclasses import replace
+
+from tests.rules.deployments import HYBRID, with_options
+
+from longreach.rules.rope import yarn_costs_short_prompts, yarn_missing
+
+
+def test_second_instance_needs_no_split_where_gpus_are_left() -> None:
+    (finding,) = yarn_costs_short_prompts.check(with_options(HYBRID, tensor_parallel_size=2))
+    assert "only longer ones with it: a second instance, behind the gateway" in finding.fix
+
+
+def test_full_box_is_split_into_two_instances() -> None:
+    (finding,) = yarn_costs_short_prompts.check(HYBRID)
+    assert "two instances of --tp 2, if the length still fits" in finding.fix
+
+
+def test_length_without_rope_plan_can_only_be_lowered() -> None:
+    (finding,) = yarn_missing.check(replace(with_options(HYBRID, yarn=None), rope=None))
+    assert finding.fix == "set --max-model-len 262144"
+    assert finding.remedy is None
