@@ -48,7 +48,7 @@ def test_a_silence_tells_work_from_waiting(cpu_s: float, words: str) -> None:
     error = explain_silence("long", "compile", 300.0, cpu_s, ["Starting torch.compile"], LOG)
     assert error.what == "engine 'long' logged nothing for 5 min 00 s in phase 'compile'"
     assert words in error.why
-    assert "--stall-timeout 600" in error.fix
+    assert "--stall 600" in error.fix
 
 
 def test_a_silence_after_an_error_names_the_error() -> None:
@@ -60,4 +60,4 @@ def test_a_silence_after_an_error_names_the_error() -> None:
 def test_the_last_moment_is_named() -> None:
     error = explain_lateness("long", "weights", 10_800.0, LOG)
     assert error.what == "engine 'long' was not ready after 3 h 00 min"
-    assert "--timeout 21600" in error.fix
+    assert error.why == "it is in phase 'weights' and still logging"

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from longreach.launch.log_tail import LogTail, read_last_lines
+from longreach.launch.log_tail import LogTail, open_tail, read_last_lines
 
 
 def append(path: Path, text: str) -> None:
@@ -57,3 +57,12 @@ def test_a_huge_log_is_read_from_a_whole_line(tmp_path: Path) -> None:
     line = "x" * 99 + "\n"
     path.write_text(line * 50_000)
     assert set(read_last_lines(path)) == {"x" * 99}
+
+
+def test_a_tail_goes_on_right_behind_the_last_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, "one\ntwo\nthr")
+    lines, tail = open_tail(path, 1)
+    assert lines == ["two"]
+    append(path, "ee\n")
+    assert tail.read_lines() == ["three"]

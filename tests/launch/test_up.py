@@ -111,7 +111,7 @@ def test_a_silent_engine_is_given_up_with_what_it_was_doing(
     with pytest.raises(EngineStartError, match=r"logged nothing for .* in phase 'weights'") as caught:
         up([make_spec(mode="silent")], quick, heard)
     assert "so it was waiting for something" in caught.value.why
-    assert "--stall-timeout" in caught.value.fix
+    assert "--stall" in caught.value.fix
     assert_nothing_runs(heard, settings)
 
 

@@ -54,9 +54,7 @@ def explain_silence(
     return EngineStartError(
         f"engine '{name}' logged nothing for {format_duration(silent_s)} in phase '{phase}'",
         f"{used}{hint}",
-        failure.fix
-        if failure
-        else f"give it longer with --stall-timeout {2 * silent_s:.0f}, or read its log: {log_path}",
+        failure.fix if failure else f"give it longer with --stall {2 * silent_s:.0f}, or read its log: {log_path}",
         failure.cause if failure else None,
     )
 
@@ -66,7 +64,7 @@ def explain_lateness(name: str, phase: str, limit_s: float, log_path: Path) -> E
     return EngineStartError(
         f"engine '{name}' was not ready after {format_duration(limit_s)}",
         f"it is in phase '{phase}' and still logging",
-        f"give it longer with --timeout {2 * limit_s:.0f}, or read its log: {log_path}",
+        f"no start should take so long; read its log: {log_path}",
     )
 
 

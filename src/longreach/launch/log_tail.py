@@ -46,10 +46,24 @@ def _last_drawn(line: bytes) -> str:
 
 
 def read_last_lines(path: Path, num_lines: int | None = None) -> list[str]:
-    """The last lines of a log (None: all of its last 4 MiB)."""
+    """The last lines of a log (None: all of its last 4 MiB), an unfinished one included."""
+    tail, lines = _read_end(path)
+    return _last([*lines, *tail.read_rest()], num_lines)
+
+
+def open_tail(path: Path, num_lines: int) -> tuple[list[str], LogTail]:
+    """The last complete lines, and the tail that goes on right behind them: nothing is lost or told twice."""
+    tail, lines = _read_end(path)
+    return _last(lines, num_lines), tail
+
+
+def _read_end(path: Path) -> tuple[LogTail, list[str]]:
     tail = LogTail(path)
     if path.exists():
         tail.offset = max(0, path.stat().st_size - _FIRST_LOOK_BYTES)
     is_cut = tail.offset > 0
-    lines = tail.read_rest()[1 if is_cut else 0 :]
+    return tail, tail.read_lines()[1 if is_cut else 0 :]
+
+
+def _last(lines: list[str], num_lines: int | None) -> list[str]:
     return lines if num_lines is None else lines[len(lines) - min(num_lines, len(lines)) :]

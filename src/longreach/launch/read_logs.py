@@ -9,7 +9,7 @@ from longreach.engine.events import LogEvent
 from longreach.engine.logs import parse_log_line
 from longreach.errors import InputFileError
 from longreach.host.processes import is_alive
-from longreach.launch.log_tail import LogTail, read_last_lines
+from longreach.launch.log_tail import LogTail, open_tail, read_last_lines
 from longreach.launch.state import InstanceState, StateFolder, read_state
 from longreach.units import did_you_mean
 
@@ -47,17 +47,22 @@ def read_logs(folder: StateFolder, deployment: str, num_lines: int) -> tuple[Log
     )
 
 
-def follow_logs(folder: StateFolder, deployment: str, poll_s: float = _POLL_S) -> Iterator[LogRecord]:
-    """What is added to the logs from now on, until the engines have ended (at once when they have)."""
-    tails = {name: LogTail(path, path.stat().st_size) for name, path in log_paths(folder, deployment).items()}
-    while True:
+def follow_logs(
+    folder: StateFolder, deployment: str, num_lines: int = 0, poll_s: float = _POLL_S
+) -> Iterator[LogRecord]:
+    """The last lines of the logs, then what is added to them, until the engines have ended (at once when they have)."""
+    tails: dict[str, LogTail] = {}
+    for instance, path in log_paths(folder, deployment).items():
+        lines, tails[instance] = open_tail(path, num_lines)
+        yield from (_record(instance, line) for line in lines)
+    goes_on = True
+    while goes_on:
         goes_on = _any_alive(folder, deployment)
         for instance, tail in tails.items():
             lines = tail.read_lines() if goes_on else tail.read_rest()
             yield from (_record(instance, line) for line in lines)
-        if not goes_on:
-            return
-        time.sleep(poll_s)
+        if goes_on:
+            time.sleep(poll_s)
 
 
 def _any_alive(folder: StateFolder, deployment: str) -> bool:
