@@ -1,6 +1,6 @@
 """Who counts tokens: the model's own tokenizer file, or else the server itself.
 
-Hugging Face `tokenizers` takes about 2 s of CPU for 680,000 tokens, so it runs in a thread. vLLM's `/tokenize` counts
+Hugging Face `tokenizers` takes 1 to 2 s of CPU for 750,000 tokens, so it runs in a thread. vLLM's `/tokenize` counts
 with the served tokenizer and needs no file here; it is slower by an upload and a download of the whole text.
 """
 
@@ -41,11 +41,15 @@ class LocalTokenizer:
 
     async def encode(self, text: str) -> list[int]:
         """See Tokenizer."""
-        return (await asyncio.to_thread(self.tokenizer.encode, text, add_special_tokens=False)).ids
+        return (await self._encode(text)).ids
 
     async def count(self, text: str) -> int:
         """See Tokenizer."""
-        return len(await asyncio.to_thread(self.tokenizer.encode, text, add_special_tokens=False))
+        return len(await self._encode(text))
+
+    async def _encode(self, text: str) -> "tokenizers.Encoding":
+        # The batch call without offsets gives the same ids in half the time.
+        return (await asyncio.to_thread(self.tokenizer.encode_batch_fast, [text], add_special_tokens=False))[0]
 
 
 @dataclass(frozen=True, slots=True)
