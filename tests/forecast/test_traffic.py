@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -94,6 +95,14 @@ def test_weights_weigh_what_their_format_says(quantization: QuantizationName, lo
     active = model.parameters.active
     assert active is not None
     assert active_weight_bytes(model) == pytest.approx((active * low, active * high))
+
+
+@pytest.mark.parametrize("quantization", get_args(QuantizationName))
+def test_every_quantization_has_a_weight(quantization: QuantizationName) -> None:
+    model = load_model("qwen3-30b-a3b")
+    found = active_weight_bytes(replace(model, weights=replace(model.weights, quantization=quantization)))
+    assert found is not None
+    assert 0 < found[0] <= found[1]
 
 
 def test_known_checkpoint_bytes_sharpen_the_upper_end() -> None:

@@ -8,6 +8,8 @@ Counted is what any implementation must compute. A multiply-add is two FLOPs.
     link       2 all-reduces a layer x T x hidden x 2 bytes x 2(TP-1)/TP, bytes each GPU must send
 """
 
+from collections import Counter
+
 from longreach.forecast.values import PrefillWork
 from longreach.model.spec import (
     AttentionLayer,
@@ -56,7 +58,8 @@ def linear_flops(model: ModelSpec, num_tokens: int) -> float | None:
     active = model.parameters.active
     if active is None:
         return None
-    return num_tokens * (2.0 * active + sum(_recurrence_flops(layer) for layer in model.layers))
+    recurrence = sum(count * _recurrence_flops(layer) for layer, count in Counter(model.layers).items())
+    return num_tokens * (2.0 * active + recurrence)
 
 
 def attending_layers(model: ModelSpec) -> tuple[KvLayer, ...]:
@@ -68,7 +71,10 @@ def attention_flops(
     layers: tuple[KvLayer, ...], num_tokens: int, index_topk: int | None, past_tokens: int = 0
 ) -> float:
     """FLOPs of `num_tokens` queries that follow `past_tokens` others, over all attention layers."""
-    return sum(_layer_flops(layer, num_tokens, past_tokens, index_topk) for layer in layers)
+    # A model repeats a few layers many times.
+    return sum(
+        count * _layer_flops(layer, num_tokens, past_tokens, index_topk) for layer, count in Counter(layers).items()
+    )
 
 
 def state_values(layer: KvLayer) -> int:
