@@ -1,9 +1,14 @@
 import pytest
 from tests.rules.deployments import DENSE, HYBRID, with_model, with_options
 
-from longreach.model.spec import KdaLayer
+from longreach.model.spec import KdaLayer, MlaLayer
 from longreach.rules.deployment import Deployment
-from longreach.rules.parallel import dcp_impossible, tp_splits_state_unevenly
+from longreach.rules.parallel import (
+    dcp_impossible,
+    kv_heads_replicated,
+    mla_latent_replicated,
+    tp_splits_state_unevenly,
+)
 
 MLA_NO_DCP = with_options(DENSE, decode_context_parallel_size=3)
 
@@ -40,3 +45,16 @@ def test_state_of_other_recurrent_layers_is_split_by_heads_too() -> None:
     kda = KdaLayer(num_heads=6, head_dim=128, conv_kernel=4)
     (finding,) = tp_splits_state_unevenly.check(with_model(HYBRID, layers=(kda,)))
     assert finding.what == "tensor-parallel-size 4 does not divide the 6 state heads of the recurrent layers"
+
+
+def test_hybrid_with_copied_heads_is_told_of_instances_only() -> None:
+    (finding,) = kv_heads_replicated.check(with_options(HYBRID, tensor_parallel_size=8))
+    assert finding.fix == "run 2 instances of --tensor-parallel-size 4 where the weights fit"
+    assert finding.remedy is None
+
+
+def test_latent_beside_other_layers_has_no_sure_remedy() -> None:
+    latent = MlaLayer(num_heads=32, kv_lora_rank=512, rope_head_dim=64, nope_head_dim=128, v_head_dim=128)
+    kda = KdaLayer(num_heads=32, head_dim=128, conv_kernel=4)
+    (finding,) = mla_latent_replicated.check(with_model(HYBRID, layers=(kda, latent)))
+    assert finding.remedy is None

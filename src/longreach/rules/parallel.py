@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from longreach.model.spec import AttentionLayer, GatedDeltaNetLayer, KdaLayer, LinearAttentionLayer, Mamba2Layer
+from longreach.model.spec import (
+    AttentionLayer,
+    GatedDeltaNetLayer,
+    KdaLayer,
+    LinearAttentionLayer,
+    Mamba2Layer,
+    MlaLayer,
+)
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
@@ -90,12 +97,14 @@ def kv_heads_replicated(deployment: Deployment) -> Iterator[Diagnosis]:
     if not any(isinstance(layer, AttentionLayer) for layer in deployment.model.layers):
         return
     copies = tp // heads
+    instances = f"run {copies} instances of --tensor-parallel-size {heads} where the weights fit"
+    spread = f"spread the tokens instead of copies with --decode-context-parallel-size {copies}, or "
+    can_spread = not deployment.model.is_hybrid and _why_dcp_is_impossible(deployment, tp, copies) is None
     yield Diagnosis(
         f"each of {heads} KV heads is kept {copies} times on tensor-parallel-size {tp}",
         f"a GPU keeps at least one head: a token takes as many bytes per GPU as with --tensor-parallel-size {heads}",
-        f"spread the tokens instead of copies with --decode-context-parallel-size {copies}, or run {copies} instances of "
-        f"--tensor-parallel-size {heads} where the weights fit",
-        set_option("decode_context_parallel_size", copies),
+        (spread if can_spread else "") + instances,
+        set_option("decode_context_parallel_size", copies) if can_spread else None,
     )
 
 
@@ -105,11 +114,12 @@ def mla_latent_replicated(deployment: Deployment) -> Iterator[Diagnosis]:
     tp, dcp = deployment.tp_size, deployment.options.decode_context_parallel_size
     if not deployment.has_mla or tp in (1, dcp):
         return
+    all_latent = all(isinstance(layer, MlaLayer) for layer in deployment.model.layers)
     yield Diagnosis(
         f"tensor-parallel-size {tp} does not enlarge the KV cache of '{deployment.model.name}'",
         f"its attention keeps one latent per token and every one of {tp} GPUs holds all of it",
-        f"add --decode-context-parallel-size {tp} to spread the tokens over the GPUs",
-        set_option("decode_context_parallel_size", tp),
+        f"add --decode-context-parallel-size {tp} to spread the tokens over the GPUs, where its attention backend has it",
+        set_option("decode_context_parallel_size", tp) if all_latent else None,
     )
 
 
