@@ -8,12 +8,14 @@ quantized page covers such a layer's smallest page.
 from dataclasses import dataclass, replace
 from math import lcm
 
+from longreach.errors import UsageError
 from longreach.model.spec import MlaLayer, RecurrentLayer
 from longreach.sizing.arithmetic import ceil_div, round_up
-from longreach.sizing.formats import KvFormat, get_kv_format
+from longreach.sizing.formats import KvFormat, cannot_store, get_kv_format
 from longreach.sizing.state import aligns_to_flashinfer, state_bytes_per_gpu
 from longreach.sizing.values import KvCacheRequest
 
+_CONFIG_BLOCK_SIZE = 16  # recurrent layers without attention keep the size of vLLM's configuration
 _MLA_BLOCK_MULTIPLE = 128  # latent kernels want whole runs of 128 tokens from hybrid models
 
 
@@ -22,17 +24,25 @@ class BlockPlan:
     """Tokens of an attention block, and the page sizes that other layers are padded to."""
 
     block_size: int
+    state_block_size: int  # of recurrent layers: settled before layers kept at the model's dtype widen the attention's
     state_page_bytes: int | None = None  # recurrent layers; None: their own size
     skip_page_bytes: int | None = None  # sliding layers, when some layers keep the model's dtype
 
 
 def plan_blocks(request: KvCacheRequest, kv_format: KvFormat, *, has_skipped_layers: bool) -> BlockPlan:
     """Choose the block size for the whole model; it depends on the configuration alone, never on max_model_len."""
-    plan = BlockPlan(request.block_size or request.default_block_size)
+    given = request.block_size or request.default_block_size
+    plan = BlockPlan(given, request.block_size or _CONFIG_BLOCK_SIZE)
     if request.model.is_hybrid:
         plan = _cover_states(request, kv_format, plan, has_skipped_layers=has_skipped_layers)
     if has_skipped_layers:
         plan = _cover_skipped_layers(request, kv_format, plan)
+    if plan.block_size != given and plan.block_size % request.min_kernel_block_size:
+        raise UsageError(
+            f"--block-size {given} does not work with this model",
+            f"vLLM widens it to {plan.block_size}, which is no multiple of the kernel's {request.min_kernel_block_size}",
+            "leave --block-size out",
+        )
     return plan
 
 
@@ -46,18 +56,19 @@ def _cover_states(
     if has_skipped_layers and kv_format.keeps_boundary_layers:
         token = lcm(token, model_token_bytes(request, get_kv_format("auto", request.model.dtype)))
     step = max(request.min_kernel_block_size, plan.block_size)
-    if _is_mla(request):
+    if _latent_width(request) is not None:
         step = max(step, _MLA_BLOCK_MULTIPLE)
     if aligns_to_flashinfer(request):
         step = lcm(step, 64)
     wanted = round_up(step * ceil_div(state, step * token), request.min_kernel_block_size)
     block_size = max(plan.block_size, wanted)
-    return replace(plan, block_size=block_size, state_page_bytes=block_size * token)
+    page = block_size * token
+    return BlockPlan(block_size, block_size, state_page_bytes=None if page == state else page)
 
 
 def _cover_skipped_layers(request: KvCacheRequest, kv_format: KvFormat, plan: BlockPlan) -> BlockPlan:
-    token = model_token_bytes(request, kv_format)
-    skipped = model_token_bytes(request, get_kv_format("auto", request.model.dtype))
+    token = _skip_rule_bytes(request, kv_format)
+    skipped = _skip_rule_bytes(request, get_kv_format("auto", request.model.dtype))
     if skipped == token:
         return plan
     kernel = request.min_kernel_block_size
@@ -65,18 +76,37 @@ def _cover_skipped_layers(request: KvCacheRequest, kv_format: KvFormat, plan: Bl
     needed = max(skipped * kernel, plan.state_page_bytes or 0)
     block_size = max(plan.block_size, step * ceil_div(needed, step * token))
     page = block_size * token
-    return BlockPlan(block_size, None if plan.state_page_bytes is None else page, page)
+    state_page = None if plan.state_page_bytes is None else page
+    return replace(plan, block_size=block_size, state_page_bytes=state_page, skip_page_bytes=page)
 
 
 def model_token_bytes(request: KvCacheRequest, kv_format: KvFormat) -> int:
-    """Bytes of one token by the model-wide heads and head_dim, which is what vLLM aligns with (not a layer's own)."""
+    """Bytes of one token by the model-wide heads and head_dim, which is what vLLM aligns with (not a layer's own).
+
+    For a latent it counts plain values and leaves packing and scales out.
+    """
     model = request.model
-    latent = next((layer for layer in model.layers if isinstance(layer, MlaLayer)), None)
-    if latent is not None:
-        assert kv_format.latent_bytes is not None
-        return kv_format.latent_bytes(latent.kv_lora_rank + latent.rope_head_dim)
-    assert kv_format.head_bytes is not None
+    width = _latent_width(request)
+    if width is not None:
+        return width * kv_format.value_bytes
+    if kv_format.head_bytes is None:
+        raise cannot_store(kv_format.name, "grouped-query attention", "fp8_e4m3")
     return max(1, model.num_kv_heads // request.tp_size) * kv_format.head_bytes(model.head_dim, model.head_dim)
+
+
+def _skip_rule_bytes(request: KvCacheRequest, kv_format: KvFormat) -> int:
+    """As `model_token_bytes`, but this step takes a latent for a key beside a value, unless the format packs it."""
+    width = _latent_width(request)
+    if width is None:
+        return model_token_bytes(request, kv_format)
+    if kv_format.latent_bytes is not None and kv_format.name.endswith("_per_token_head"):
+        return kv_format.latent_bytes(width)
+    return 2 * width * kv_format.value_bytes
+
+
+def _latent_width(request: KvCacheRequest) -> int | None:
+    latent = next((layer for layer in request.model.layers if isinstance(layer, MlaLayer)), None)
+    return None if latent is None else latent.kv_lora_rank + latent.rope_head_dim
 
 
 def sliding_block_size(kv_format: KvFormat, token_bytes: int, plan: BlockPlan, kernel: int) -> int:
@@ -86,7 +116,3 @@ def sliding_block_size(kv_format: KvFormat, token_bytes: int, plan: BlockPlan, k
         fitting = [size for size in kv_format.kernel_block_sizes if size * token_bytes <= page]
         return max(fitting, default=min(kv_format.kernel_block_sizes))
     return max(kernel, page // token_bytes // kernel * kernel)
-
-
-def _is_mla(request: KvCacheRequest) -> bool:
-    return any(isinstance(layer, MlaLayer) for layer in request.model.layers)

@@ -33,11 +33,12 @@ class KvFormat:
     head_bytes: Callable[[int, int], int] | None  # (key dim, value dim) -> bytes of one token and KV head
     latent_bytes: Callable[[int], int] | None  # latent width -> bytes of one token
     kernel_block_sizes: tuple[int, ...] = ()
+    value_bytes: int = 1  # of the tensor that stores it; packed formats are byte tensors
     keeps_boundary_layers: bool = False  # dense models: first and last two layers stay at the model's dtype
 
 
 def _plain(name: str, size_bytes: int) -> KvFormat:
-    return KvFormat(name, lambda k, v: (k + v) * size_bytes, lambda width: width * size_bytes)
+    return KvFormat(name, lambda k, v: (k + v) * size_bytes, lambda width: width * size_bytes, value_bytes=size_bytes)
 
 
 def _per_token_head(name: str, values_per_byte: int) -> KvFormat:
@@ -133,7 +134,7 @@ def token_bytes_per_gpu(
             return head_dim + head_dim // _INDEXER_GROUP * 4  # uint8, whatever the format of the cache beside it
         case MlaLayer():
             if kv_format.latent_bytes is None:
-                raise _cannot_store(kv_format.name, "latent attention (MLA)", "fp8_e4m3")
+                raise cannot_store(kv_format.name, "latent attention (MLA)", "fp8_e4m3")
             return kv_format.latent_bytes(layer.kv_lora_rank + layer.rope_head_dim)
         case AttentionLayer(num_kv_heads=heads, head_dim=key_dim, v_head_dim=value_dim):
             return _grouped_query_bytes(kv_format, heads, (key_dim, value_dim), tp_size)
@@ -143,13 +144,14 @@ def token_bytes_per_gpu(
 
 def _grouped_query_bytes(kv_format: KvFormat, num_kv_heads: int, dims: tuple[int, int], tp_size: int) -> int:
     if kv_format.head_bytes is None:
-        raise _cannot_store(kv_format.name, "grouped-query attention", "fp8_e4m3")
+        raise cannot_store(kv_format.name, "grouped-query attention", "fp8_e4m3")
     if kv_format.name.startswith("nvfp4") and dims[0] != dims[1]:
-        raise _cannot_store(kv_format.name, f"keys of {dims[0]} beside values of {dims[1]}", "fp8_e4m3")
+        raise cannot_store(kv_format.name, f"keys of {dims[0]} beside values of {dims[1]}", "fp8_e4m3")
     return max(1, num_kv_heads // tp_size) * kv_format.head_bytes(*dims)
 
 
-def _cannot_store(name: str, layer: str, instead: str) -> UsageError:
+def cannot_store(name: str, layer: str, instead: str) -> UsageError:
+    """The error for a format without a formula for this kind of layer."""
     return UsageError(
         f"--kv-cache-dtype {name} cannot hold {layer}",
         "no attention backend of vLLM stores such a layer in this format",

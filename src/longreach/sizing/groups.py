@@ -42,12 +42,24 @@ def group_layers(caches: Sequence[LayerCache], *, hybrid_manager: bool) -> tuple
     """
     if not hybrid_manager:
         caches = _promote_local(caches)
+    _check_padding(caches)
     if _is_one_family(caches):
         return (CacheGroup(tuple(range(len(caches))), tuple(caches)),)
     unified = _unify_pages(caches)
     if unified is None:
         return (_full_allocation(caches),)
     return _deal(unified)
+
+
+def _check_padding(caches: Sequence[LayerCache]) -> None:
+    for cache in caches:
+        if cache.page_size_bytes < cache.unpadded_page_bytes:
+            raise UsageError(
+                "the sliding-window layers do not fit the page of a quantized KV cache with layers left unquantized",
+                f"{cache.block_size} tokens of {cache.token_bytes} bytes exceed {cache.page_size_bytes} bytes; "
+                "vLLM stops at start-up",
+                "another --kv-cache-dtype, or no --kv-cache-dtype-skip-layers",
+            )
 
 
 def _is_one_family(caches: Sequence[LayerCache]) -> bool:
@@ -117,14 +129,22 @@ def _promote_local(caches: Sequence[LayerCache]) -> tuple[LayerCache, ...]:
     if _is_one_family(caches):
         return tuple(caches)
     promoted = _as_full_attention(caches)
-    if promoted is None:
+    if promoted is None or _has_two_reaches(caches):
         raise UsageError(
             "--disable-hybrid-kv-cache-manager does not work with this model",
-            "its layers cannot all be counted as full attention; vLLM stops with "
-            "'Failed to promote local KV cache specs to one unified type'",
+            "its layers cannot all be counted as full attention: recurrent layers or two window sizes are in the way, "
+            "and vLLM stops at start-up",
             "leave --disable-hybrid-kv-cache-manager out",
         )
     return promoted
+
+
+def _has_two_reaches(caches: Sequence[LayerCache]) -> bool:
+    """Two window or chunk sizes among plain attention layers, which vLLM's merge of the promoted layers rejects."""
+    reaches = [
+        {cache.bound_tokens for cache in caches if cache.kind == kind} for kind in ("sliding_window", "chunked_local")
+    ]
+    return all(cache.kind != "mla" for cache in caches) and any(len(found) > 1 for found in reaches)
 
 
 def _full_allocation(caches: Sequence[LayerCache]) -> CacheGroup:

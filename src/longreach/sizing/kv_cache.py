@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from longreach.errors import UsageError
-from longreach.model.spec import AttentionLayer, IndexerLayer
+from longreach.model.spec import IndexerLayer
 from longreach.sizing.groups import CacheGroup, group_layers
 from longreach.sizing.layers import LayerPlan, plan_layers
 from longreach.sizing.pages import RequestShape, blocks_for_tokens
@@ -85,6 +85,7 @@ def plan_kv_cache(request: KvCacheRequest) -> KvPlan:
     _check_request(request)
     layers = plan_layers(request)
     groups = group_layers(layers.caches, hybrid_manager=request.hybrid_kv_cache_manager)
+    _check_context_parallel(groups, request.dcp_size)
     stages = split_stages(request.model, layers.places, request.pp_size)
     return KvPlan(
         groups=groups,
@@ -205,19 +206,20 @@ def _check_request(request: KvCacheRequest) -> None:
             "every stage holds at least one layer",
             f"--pp {model.num_layers} or less",
         )
-    if request.dcp_size > 1 and any(
-        isinstance(layer, AttentionLayer) and layer.window_tokens for layer in model.layers
-    ):
-        raise UsageError(
-            f"decode context parallel size {request.dcp_size} does not work with sliding-window layers",
-            "vLLM stops with 'DCP not support sliding window.'",
-            "--dcp 1",
-        )
     if request.tp_size % request.dcp_size:
         raise UsageError(
             f"decode context parallel size {request.dcp_size} does not divide tensor parallel size {request.tp_size}",
             "DCP shares the KV of one TP group among its GPUs",
             f"--dcp {_largest_divisor(request.tp_size, request.dcp_size)}",
+        )
+
+
+def _check_context_parallel(groups: tuple[CacheGroup, ...], dcp_size: int) -> None:
+    if dcp_size > 1 and any(group.representative.kind == "sliding_window" for group in groups):
+        raise UsageError(
+            f"decode context parallel size {dcp_size} does not work with sliding-window layers",
+            "vLLM stops with 'DCP not support sliding window.'",
+            "--dcp 1",
         )
 
 

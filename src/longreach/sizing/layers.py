@@ -75,7 +75,7 @@ def _build(layer: KvLayer, kv_format: KvFormat, blocks: BlockPlan, request: KvCa
         case _:
             return LayerCache(
                 "recurrent",
-                blocks.block_size if request.prefix_caching else request.max_model_len,
+                blocks.state_block_size if request.prefix_caching else request.max_model_len,
                 state_bytes=state_bytes_per_gpu(layer, request),
                 states_per_request=states_per_request(layer, request),
                 padded_page_bytes=blocks.state_page_bytes,
@@ -103,9 +103,10 @@ def _attention(
             return LayerCache("cross_attention", size, token_bytes, bound_tokens=encoder, shape=heads)
         case MlaLayer():
             latent = (layer.kv_lora_rank + layer.rope_head_dim, kv_format.name)
-            return LayerCache("mla", size, token_bytes, shape=latent)
+            return LayerCache("mla", size, token_bytes, tokens_per_state=layer.tokens_per_state, shape=latent)
         case IndexerLayer(head_dim=head_dim):
-            return LayerCache("mla", size, token_bytes, shape=("indexer", head_dim))
+            stored = layer.tokens_per_state
+            return LayerCache("mla", size, token_bytes, tokens_per_state=stored, shape=("indexer", head_dim))
 
 
 def _sliding(layer: AttentionLayer, kv_format: KvFormat, blocks: BlockPlan, request: KvCacheRequest) -> LayerCache:

@@ -14,17 +14,20 @@ class LayerCache:
 
     kind: KvKind
     block_size: int  # tokens
-    token_bytes: int = 0
+    token_bytes: int = 0  # one stored vector: of one token, or of `tokens_per_state`
     state_bytes: int = 0  # recurrent: one state, whatever the block size
     bound_tokens: int | None = None  # sliding window, attention chunk or encoder length
     states_per_request: int | None = None  # recurrent
     padded_page_bytes: int | None = None
+    tokens_per_state: int = 1  # compressed caches store one vector for several tokens
     shape: tuple[object, ...] = ()
 
     @property
     def unpadded_page_bytes(self) -> int:
-        """block_size x token_bytes, or the state."""
-        return self.block_size * self.token_bytes if self.kind != "recurrent" else self.state_bytes
+        """The stored vectors of one block, or the state."""
+        if self.kind == "recurrent":
+            return self.state_bytes
+        return max(1, self.block_size // self.tokens_per_state) * self.token_bytes
 
     @property
     def page_size_bytes(self) -> int:

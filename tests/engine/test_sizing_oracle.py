@@ -1,0 +1,86 @@
+"""Our count against the engine's own planning code, on random plans."""
+
+import json
+import subprocess
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.random_plans import PlanSource
+
+from longreach.errors import LongreachError
+from longreach.model.spec import CrossAttentionLayer, KvLayer
+from longreach.sizing.kv_cache import size_kv_cache
+from longreach.sizing.stages import locate_layers
+from longreach.sizing.values import KvCacheRequest
+
+ORACLE = Path(__file__).with_name("sizing_oracle.py")
+_PASSED_ON = {field.name for field in fields(KvCacheRequest)} - {"model", "release"}
+
+
+def describe_plan(request: KvCacheRequest) -> dict[str, Any]:
+    """The plan as the oracle reads it."""
+    model = request.model
+    encoder = next((layer.max_encoder_tokens for layer in model.layers if isinstance(layer, CrossAttentionLayer)), 0)
+    return {
+        "layers": [_describe(layer) for layer in model.layers],
+        "draft_layers": [_describe(layer) for layer in model.draft_layers],
+        "places": locate_layers(model, with_drafts=True).indices,
+        "num_layers": model.num_layers,
+        "num_kv_heads": model.num_kv_heads,
+        "head_dim": model.head_dim,
+        "is_hybrid": model.is_hybrid,
+        "ssm_state_dtype": model.ssm_state_dtype,
+        "max_encoder_tokens": encoder,
+        "request": {name: getattr(request, name) for name in _PASSED_ON} | {"kernel": request.min_kernel_block_size},
+    }
+
+
+def _describe(layer: KvLayer) -> dict[str, Any]:
+    return {"kind": type(layer).__name__, **asdict(layer)}
+
+
+def compare(request: KvCacheRequest, engine: dict[str, Any]) -> str | None:
+    """None when both agree: on the counts, on the refusal's words, or on stopping at all."""
+    try:
+        capacity = size_kv_cache(request)
+    except LongreachError as error:
+        return None if "error" in engine else f"we stop ({error.what}), the engine says {engine}"
+    if "error" in engine:
+        return f"the engine stops ({engine}), we count {capacity}"
+    if capacity.largest_max_model_len != engine["largest_max_model_len"]:
+        return f"largest length {capacity.largest_max_model_len}, the engine's {engine['largest_max_model_len']}"
+    if "refusal" in engine:
+        agreed = capacity.refusal is not None and engine["refusal"].startswith(capacity.refusal)
+        return None if agreed else f"refusal {capacity.refusal}, the engine's {engine['refusal']}"
+    ours = {
+        name: getattr(capacity, name) for name in ("num_blocks", "kv_capacity_tokens", "max_concurrency", "block_size")
+    }
+    ours["group_layers"] = [group.num_layers for group in capacity.groups]
+    theirs = {name: engine[name] for name in ours}
+    return None if capacity.starts and ours == theirs else f"{ours} (starts: {capacity.starts}), the engine's {theirs}"
+
+
+def ask_engine(python: Path, requests: list[KvCacheRequest]) -> list[dict[str, Any]]:
+    """One process for all plans: importing the engine takes most of the time."""
+    plans = json.dumps([describe_plan(request) for request in requests])
+    done = subprocess.run([python, ORACLE], input=plans, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    return answers
+
+
+@pytest.mark.vllm
+def test_random_plans_are_counted_as_the_engine_counts_them(engine_python: Path) -> None:
+    source = PlanSource(seed=20)
+    requests = [source.draw() for _ in range(600)]
+    answers = ask_engine(engine_python, requests)
+    differences = [
+        f"{request}\n  {difference}"
+        for request, engine in zip(requests, answers, strict=True)
+        if (difference := compare(request, engine)) is not None
+    ]
+    assert not differences, f"{len(differences)} of {len(requests)} differ:\n" + "\n".join(differences[:5])
+    assert sum("num_blocks" in engine for engine in answers) > 200, "the plans hardly exercise the counts"
+    assert sum("refusal" in engine for engine in answers) > 50
