@@ -15,6 +15,7 @@ V32 = get_release("0.32.0")
 BAD: list[tuple[dict[str, object], str]] = [
     ({"model": ""}, "the model '' cannot be put on a command line"),
     ({"served_model_name": "-x"}, "--served-model-name '-x' cannot be put on a command line"),
+    ({"tool_call_parser": "None"}, "--tool-call-parser 'None' cannot be put on a command line"),
     ({"quantization": "a\0b"}, "--quantization 'a\\x00b' cannot be put on a command line"),
     ({"env": (("A-B", "1"),)}, "environment variable 'A-B' cannot be set"),
     ({"tensor_parallel_size": 0}, "tensor_parallel_size is 0"),

@@ -18,8 +18,8 @@ SENTENCES: list[tuple[str, str, str]] = [
     (KV_TOO_SMALL, "kv_too_small_for_max_len", "--max-model-len 20448"),
     (
         (
-            "ValueError: To serve at least one request with the models's max seq len (262144), (12.0 GiB KV cache is needed, which is "
-            "larger than the available KV cache memory (10.59 GiB). Based on the available memory, the estimated maximum model "
+            "ValueError: To serve at least one request with the models's max seq len (262144), (12.0 GiB KV cache is needed, which "
+            "is larger than the available KV cache memory (10.59 GiB). Based on the available memory, the estimated maximum model "
             "length is 231328."
         ),
         "kv_too_small_for_max_len",

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from longreach.engine.flag_values import write_value
+from longreach.engine.flag_values import ABSENT_TEXTS, write_value
 from longreach.engine.flags import FLAGS, KV_CACHE_DTYPES, OFFLOAD_KEYS, version_number
 from longreach.engine.json_flags import JSON_FLAGS
 from longreach.engine.options import EngineOptions, OptionProblem
@@ -46,8 +46,8 @@ def _check_texts(options: EngineOptions) -> Iterator[OptionProblem]:
     }
     for field, name in texts.items():
         value = getattr(options, field)
-        if value is not None and (not value or value.startswith("-") or "\0" in value):
-            why = "vLLM's parser takes a leading '-' for a flag; an empty value or a NUL cannot be passed"
+        if value is not None and (value in ABSENT_TEXTS or value.startswith("-") or "\0" in value):
+            why = "vLLM's parser takes a leading '-' for a flag, '' and 'None' for no value, and no word holds a NUL"
             yield OptionProblem(f"{name} {value!r} cannot be put on a command line", why, f"give {name} another value")
     for key, value in options.env:
         if not key.isidentifier() or "\0" in value:

@@ -258,6 +258,12 @@ _FRONTEND = (
 )
 _WORKER = (
     FailurePattern(
+        "frontend_gone",
+        r"Did not receive response from front-end process",
+        "the API server process was gone when its engine core was ready",
+        "look up what ended the API server; start again without a time limit around it",
+    ),
+    FailurePattern(
         "multimodal_flag_on_text_model",
         r"`(?P<name>\w+)` is only supported for multimodal models",
         "{name} is set and the model is taken for a text model",

@@ -11,6 +11,9 @@ from longreach.units import GIB, KIB, MIB, TIB
 AUTO = "auto"
 """`--max-model-len auto` (also -1): the largest length that fits."""
 
+ABSENT_TEXTS = ("", "None")
+"""Texts that vLLM's parser reads as no value."""
+
 _SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": KIB, "M": MIB, "G": GIB, "T": TIB}
 _SCALED = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 _BARE_SCALED = re.compile(r"\b\d+(?:\.\d+)?[kKmMgGtT]\b")

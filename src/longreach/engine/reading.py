@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from longreach.engine.arguments import Argument, split_arguments
-from longreach.engine.flag_values import AUTO, parse_value, read_dotted_value, read_json_object
+from longreach.engine.flag_values import ABSENT_TEXTS, AUTO, parse_value, read_dotted_value, read_json_object
 from longreach.engine.flags import FLAGS, Flag
 from longreach.engine.json_flags import JSON_FLAGS, JsonObject
 from longreach.engine.options import EngineOptions, OptionProblem
@@ -75,6 +75,8 @@ def _read_scalar(draft: _Draft, flag: Flag, values: tuple[str, ...]) -> None:
     if flag.kind == "length" and value is not None:
         is_auto = value == AUTO
         draft.values |= {"max_model_len": None if is_auto else value, "max_model_len_auto": is_auto}
+    elif value in ABSENT_TEXTS:
+        draft.values.pop(flag.field, None)
     elif value is not None:
         draft.values[flag.field] = value
 
@@ -115,7 +117,7 @@ def _read_whole(draft: _Draft, name: str, argument: Argument) -> JsonObject | No
     value = argument.value or ""
     read = read_json_object(value)
     may_be_text = name == "--hf-overrides" and not value.lstrip().startswith("{")  # it also takes a function's name
-    if read is None and value != "None" and not may_be_text:
+    if read is None and value not in ABSENT_TEXTS and not may_be_text:
         fix = f'quote it once for the shell: {name} \'{{"key": "value"}}\''
         draft.problems.append(OptionProblem(f"{name} {value!r} is not a JSON object", "vLLM cannot parse it", fix))
     return read
