@@ -147,7 +147,13 @@ def test_without_a_gpu_the_reason_is_given(make_request: MakeRequest, forecast: 
     assert callable(forecast)
     span = forecast(request)
     assert (span.low, span.high, span.lower_bound, span.certainty) == (None, None, None, "unknown")
-    assert "no GPU" in span.reason
+    assert span.reason == "speed on a CPU is not forecast"
+
+
+def test_a_gpu_without_figures_is_told_from_a_cpu(make_request: MakeRequest) -> None:
+    request = make_request("qwen3-4b", "1xL4", 1000)
+    unlisted = replace(request, machine=replace(request.machine, gpu=None))
+    assert "not in the catalogue" in ttft_cold(unlisted).reason
 
 
 def test_an_unknown_link_leaves_the_bound_and_says_why(make_request: MakeRequest) -> None:

@@ -48,7 +48,11 @@ def resolve(request: SpeedRequest) -> Setting | Unknown:
     """Look up the rates that hold for this request."""
     machine, model = request.machine, request.model
     if machine.gpu is None:
-        return Unknown("no GPU is given, and speed on a CPU is not forecast")
+        on_cpu = machine.device_type == "cpu"
+        reason = (
+            "speed on a CPU is not forecast" if on_cpu else "the GPU is not in the catalogue, so its rates are unknown"
+        )
+        return Unknown(reason)
     weight_bytes = active_weight_bytes(model)
     if weight_bytes is None:
         return Unknown(f"the config of {model.name} does not tell how many parameters a token meets")
