@@ -42,7 +42,7 @@ class TinyShape:
     intermediate_size: int = 128
     num_heads: int = 2
     num_kv_heads: int = 2
-    head_dim: int = 32
+    head_dim: int = 64
     vocab_size: int = 512
     max_position_embeddings: int = 131_072
     rope_theta: float = 1_000_000.0
