@@ -5,7 +5,7 @@ from typing import Literal
 
 from longreach.errors import UnknownModelError
 from longreach.model.decoder import Decoder
-from longreach.model.spec import AttentionLayer
+from longreach.model.spec import AttentionLayer, CrossAttentionLayer
 
 Reach = Literal["full", "sliding", "chunked"]
 
@@ -15,6 +15,9 @@ _LAYER_TYPES: dict[str, Reach] = {
     "sliding_attention": "sliding",
     "chunked_attention": "chunked",
 }
+
+
+_SLIDES_FROM_A_LAYER = frozenset(("qwen2", "qwen3", "qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"))
 
 
 def read_attention_layers(decoder: Decoder) -> tuple[AttentionLayer, ...]:
@@ -82,7 +85,7 @@ def _pattern(decoder: Decoder) -> int | None:
         return None
     value = decoder.text.values[name]
     if isinstance(value, str):  # "LLLG": local, local, local, global
-        if not value or value.strip("L") != "G":
+        if value.lstrip("L") != "G":
             decoder.text.note(name, value, "a number, or L's with one G at the end")
         return max(1, len(value))
     return decoder.text.positive(name, most=4096)
@@ -90,5 +93,22 @@ def _pattern(decoder: Decoder) -> int | None:
 
 def _from_window_only(decoder: Decoder) -> tuple[Reach, ...]:
     """Qwen2 and Qwen3 slide from `max_window_layers` on; elsewhere one window holds for every layer (vLLM's CacheConfig)."""
-    first = decoder.text.count("max_window_layers") if decoder.text.has("use_sliding_window") else 0
+    switched = decoder.text.has("use_sliding_window")
+    if switched and decoder.model_type not in _SLIDES_FROM_A_LAYER:
+        raise UnknownModelError(
+            f"which layers of '{decoder.root.name}' slide is not understood",
+            f"use_sliding_window is true, and {decoder.architecture or decoder.model_type} is known with false only",
+            "none: publish layer_types in the config, or serve the model as it was published",
+        )
+    first = decoder.text.count("max_window_layers") if switched else 0
     return tuple("full" if index < first else "sliding" for index in range(decoder.num_layers))
+
+
+def read_encoder_decoder_layers(decoder: Decoder) -> tuple[AttentionLayer | CrossAttentionLayer, ...]:
+    """Whisper: every decoder layer caches its own tokens and the encoder's."""
+    cross = CrossAttentionLayer(
+        num_kv_heads=decoder.num_kv_heads,
+        head_dim=decoder.head_dim,
+        max_encoder_tokens=decoder.text.positive("max_source_positions"),
+    )
+    return (plain_layer(decoder, "full"), cross) * decoder.num_layers

@@ -1,6 +1,7 @@
 """The models longreach knows without a network: published facts, one file a model, read by name."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,6 +15,8 @@ from longreach.model.spec import ModelSpec, ParameterCount, QuantizationName, We
 from longreach.units import did_you_mean
 
 _Entry = Mapping[str, object]
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,13 @@ def catalogue_names() -> tuple[str, ...]:
 def find_catalogue_model(reference: str) -> CatalogueMatch | None:
     """`qwen3-32b`, `Qwen3-32B`, `Qwen/Qwen3-32B` or a published checkpoint such as `Qwen/Qwen3-32B-FP8`."""
     wanted = reference.strip().lower()
+    if _is_name(wanted):
+        return CatalogueMatch(wanted, None)
     checkpoint = _checkpoints().get(wanted)
     if checkpoint is not None:
         return CatalogueMatch(str(checkpoint[0]), cast("QuantizationName | None", checkpoint[1]))
-    _, _, last = wanted.rpartition("/")
-    known = bool(last) and last.isascii() and "\\" not in last and _folder().joinpath(f"{last}.json").is_file()
-    return CatalogueMatch(last, None) if known else None
+    organisation, _, last = wanted.rpartition("/")
+    return CatalogueMatch(last, None) if organisation and "/" not in organisation and _is_name(last) else None
 
 
 def load_catalogue_model(name: str) -> ModelSpec:
@@ -194,10 +198,15 @@ def _expanded(value: object) -> object:
     return {key: _expanded(item) for key, item in value.items()}
 
 
+def _is_name(word: str) -> bool:
+    return _NAME.fullmatch(word) is not None and _folder().joinpath(f"{word}.json").is_file()
+
+
 def _folder() -> Traversable:
     return files("longreach.model") / "data" / "models"
 
 
+@cache
 def _read(name: str) -> _Entry:
     return cast("_Entry", json.loads(_folder().joinpath(f"{name}.json").read_text(encoding="utf-8")))
 

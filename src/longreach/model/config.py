@@ -7,6 +7,7 @@ from longreach.errors import UnknownModelError
 from longreach.model.attention import read_attention_layers
 from longreach.model.decoder import Decoder, read_decoder
 from longreach.model.families import REFUSED, Family, find_family
+from longreach.model.hybrids import COUNTED
 from longreach.model.parameters import count_parameters
 from longreach.model.quantization import read_forced_kv_cache_dtype, read_quantization
 from longreach.model.rope import read_max_position_embeddings, read_rope
@@ -56,7 +57,7 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
         rope=_rope(decoder, family),
         parameters=count_parameters(decoder, layers, borrowing_layers, draft_layers),
         weights=WeightsSpec(quantization, quant_method, total_bytes=None, source="not known from the config"),
-        is_multimodal=decoder.is_nested or decoder.root.has(*_TOWERS),
+        is_multimodal=decoder.is_nested or decoder.root.has(*_TOWERS) or decoder.root.has("max_source_positions"),
         is_moe=_is_moe(decoder),
         ssm_state_dtype=family.ssm_state_dtype or decoder.text.text("mamba_ssm_dtype", "mamba_ssm_cache_dtype"),
         kv_cache_dtype_forced=read_forced_kv_cache_dtype(decoder),
@@ -64,6 +65,7 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
         kv_estimate_reason=_estimate_reason(decoder, family),
         sources=(f"config of {name}",),
         borrowing_layers=borrowing_layers,
+        mtp_supported=family.mtp_supported,
     )
     decoder.root.check()
     return spec
@@ -125,6 +127,6 @@ def _estimate_reason(decoder: Decoder, family: Family) -> str | None:
         return family.estimate_reason
     if decoder.text.has("dual_chunk_attention_config"):
         return "dual-chunk attention: vLLM 0.32 has no such backend any more, the cache is counted as plain attention"
-    if decoder.text.has("num_attention_layers") and not decoder.text.has("layer_types"):
+    if decoder.text.has(*COUNTED) and not decoder.text.has("layer_types", "linear_attn_config"):
         return "the order of its layers is not published, only how many there are of each kind"
     return None

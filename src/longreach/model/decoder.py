@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from longreach.errors import InputFileError, UnknownModelError
+from longreach.model.class_defaults import CLASS_DEFAULTS
 from longreach.model.fields import MAX_LAYERS, Fields, text_keyed
 
 TEXT_PATHS: tuple[tuple[str, ...], ...] = (
@@ -50,12 +51,14 @@ def read_decoder(config: object, name: str) -> Decoder:
     """Find the language model and read its standard sizes; wrong fields are noted, not raised."""
     root = _root_fields(config, name)
     text = _text_fields(root)
+    model_type = text.text("model_type") or root.text("model_type") or ""
+    text = text.filled(CLASS_DEFAULTS.get(model_type, {}))
     num_heads = text.positive("decoder_attention_heads", "num_attention_heads", "n_head", "n_heads", most=2**16)
     num_kv_heads = _num_kv_heads(text, num_heads)
     hidden_size = text.positive("hidden_size", "n_embd", "d_model")
     return Decoder(
         architecture=_architecture(root, text),
-        model_type=text.text("model_type") or root.text("model_type") or "",
+        model_type=model_type,
         root=root,
         text=text,
         num_layers=_num_layers(text),

@@ -6,7 +6,7 @@ To add a family, add a row (or a reader in the file of its idea, then a row). So
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from longreach.model.attention import full_layers, plain_layer, read_attention_layers
+from longreach.model.attention import full_layers, plain_layer, read_attention_layers, read_encoder_decoder_layers
 from longreach.model.decoder import Decoder
 from longreach.model.hybrids import (
     read_bailing_linear_layers,
@@ -61,6 +61,7 @@ class Family:
     has_rope: bool = True
     ssm_state_dtype: str | None = None  # the state dtype the engine forces for this family
     estimate_reason: str | None = None
+    mtp_supported: bool = True
 
 
 def _mtp_count(decoder: Decoder) -> int:
@@ -120,11 +121,12 @@ _DENSE = (
     "ministral", "mixtral", "qwen2", "qwen2_5_vl_text", "qwen2_vl_text", "qwen2_5_vl", "qwen2_vl", "qwen3",
     "qwen3_moe", "qwen3_vl_text", "qwen3_vl_moe_text", "qwen3_vl", "phi3", "phi4mm", "phimoe", "granite",
     "granitemoe", "granitemoeshared", "seed_oss", "smollm3", "apertus", "olmoe", "stablelm", "nemotron", "solar",
-    "internlm2", "internlm3", "exaone", "gemma", "cohere",
+    "internlm2", "internlm3", "exaone", "gemma", "cohere", "falcon", "olmo2", "phi3_v",
+    "qwen2_5_omni_text", "qwen3_omni_moe_text",
 )
-_DENSE_WITH_MTP = (
-    "glm4_moe", "glm4v_moe_text", "glm4v_moe", "ernie4_5", "ernie4_5_moe", "ernie4_5_moe_vl", "mimo", "minimax_m2",
-    "bailing_moe", "bailing_moe_v2", "hy_v3",
+_DENSE_WITH_MTP = ("glm4_moe", "ernie4_5_moe", "mimo", "hy_v3")
+_MTP_NOT_RUN = (  # their MTP layers have no class in vLLM
+    "minimax_m2", "bailing_moe", "bailing_moe_v2", "glm4v_moe_text", "glm4v_moe", "ernie4_5", "ernie4_5_moe_vl",
 )
 _ALWAYS_FULL = (  # no window in their vLLM classes
     "glm", "glm4", "glm4v_text", "glm4v", "hunyuan_v1_dense", "hunyuan_v1_moe", "step3_text",
@@ -142,7 +144,10 @@ _INDEX_KEYS_ON_TOP = "index keys of its sparse attention come on top of the laye
 FAMILIES: tuple[Family, ...] = (
     Family(_DENSE, read_attention_layers),
     Family(_DENSE_WITH_MTP, read_attention_layers, attention_draft),
+    Family(_MTP_NOT_RUN, read_attention_layers, attention_draft, mtp_supported=False),
     Family(_ALWAYS_FULL, full_layers),
+    Family(("gpt2", "opt"), full_layers, has_rope=False),
+    Family(("whisper",), read_encoder_decoder_layers, has_rope=False),
     Family(("gemma2", "gpt_oss"), read_alternating_2),
     Family(("gemma3_text", "gemma3"), read_gemma3_layers),
     Family(("gemma3n_text", "gemma3n"), read_gemma3n_layers, read_borrowing_layers=read_gemma3n_borrowers),

@@ -28,6 +28,11 @@ class Fields:
         """One of the names is present and not null."""
         return any(self.values.get(name) is not None for name in names)
 
+    def filled(self, defaults: Mapping[str, object]) -> "Fields":
+        """The same fields, with defaults where a value is absent or null."""
+        absent = {key: value for key, value in defaults.items() if not self.has(key)}
+        return Fields(self.name, {**self.values, **absent}, self.path, self.problems) if absent else self
+
     def positive(self, *names: str, most: int = MAX_SIZE) -> int:
         """A required whole number of at least one."""
         value = self.optional_positive(*names, most=most)

@@ -23,6 +23,9 @@ from longreach.model.spec import AttentionLayer, KvLayer
 Caches = Mapping[str, tuple[KvLayer, ...]]
 """What a layer of each kind caches: nothing (an MLP block), one cache, or two (Falcon-H1)."""
 
+COUNTED = ("num_attention_layers", "num_full_attention_layers")
+"""Not in published configs: how catalogues state a mix whose order they do not know."""
+
 _NEMOTRON_LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 
 
@@ -166,13 +169,13 @@ def _every_nth(kind: str, other: str, interval: int, decoder: Decoder) -> tuple[
     return tuple(kind if (index + 1) % interval == 0 else other for index in range(decoder.num_layers))
 
 
-def _counted(decoder: Decoder, attention: str, other: str) -> tuple[str, ...]:
-    """No order published, only `num_attention_layers`: spread them evenly (the sums do not depend on the order)."""
+def _counted(decoder: Decoder, attention: str, other: str, missing: str = "layer_types") -> tuple[str, ...]:
+    """No order published, only the number of attention layers: spread them evenly (sums do not depend on the order)."""
     text = decoder.text
-    if not text.has("num_attention_layers"):
-        text.note("layer_types", None, "one kind for each layer")
+    if not text.has(*COUNTED):
+        text.note(missing, None, "the kind of each layer")
         return ()
-    wanted = min(text.positive("num_attention_layers", most=4096), decoder.num_layers)
+    wanted = min(text.positive(*COUNTED, most=4096), decoder.num_layers)
     marks = {(index + 1) * decoder.num_layers // wanted - 1 for index in range(wanted)}
     return tuple(attention if index in marks else other for index in range(decoder.num_layers))
 
@@ -183,11 +186,10 @@ def _kimi_layers(decoder: Decoder, *, checkpoints_prefill: bool) -> tuple[KvLaye
         "mla": (mla_layer(decoder),),
     }
     inner = decoder.text.nested("linear_attn_config")
-    if inner is None or not inner.has("kda_layers"):
-        decoder.text.note("linear_attn_config.kda_layers", None, "the numbers (from 1) of the delta-attention layers")
-        return ()
-    delta = frozenset(inner.counts("kda_layers") or ())
-    kinds = ["delta" if index + 1 in delta else "mla" for index in range(decoder.num_layers)]
+    listed = inner.counts("kda_layers") if inner is not None else None
+    if listed is None:
+        return pick_caches(decoder, _counted(decoder, "mla", "delta", "linear_attn_config.kda_layers"), caches)
+    kinds = ["delta" if index + 1 in listed else "mla" for index in range(decoder.num_layers)]
     return pick_caches(decoder, kinds, caches)
 
 

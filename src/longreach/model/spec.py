@@ -199,6 +199,7 @@ class ModelSpec:
     kv_estimate_reason: str | None = None  # set when the KV rules are known only approximately
     sources: tuple[str, ...] = ()  # where the fields come from, with their confidence
     borrowing_layers: tuple[AttentionLayer, ...] = ()  # attend to an earlier layer's cache: arithmetic, but no cache
+    mtp_supported: bool = True  # False: the checkpoint has MTP layers, but vLLM (up to 0.33) has no class for them
     layer_indices: tuple[int, ...] | None = None  # decoder layer of each entry of `layers`; None: not recorded
 
     @property
