@@ -12,6 +12,14 @@ def test_second_instance_needs_no_split_where_gpus_are_left() -> None:
 
 def test_full_box_is_split_into_two_instances() -> None:
     (finding,) = yarn_costs_short_prompts.check(HYBRID)
+    assert (
+        "two instances of --tp 2, which need 4.67 GiB and 12.58 GiB of KV per GPU for 262144 and 750000 tokens"
+        in finding.fix
+    )
+
+
+def test_split_is_advised_without_numbers_where_memory_is_unknown() -> None:
+    (finding,) = yarn_costs_short_prompts.check(replace(HYBRID, memory=None))
     assert "two instances of --tp 2, if the length still fits" in finding.fix
 
 

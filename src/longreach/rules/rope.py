@@ -7,6 +7,7 @@ from math import ceil
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.sizing.kv_cache import size_kv_cache
 from longreach.units import MIB, format_bytes
 
 _ALLOW_LONG = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
@@ -67,13 +68,34 @@ def yarn_costs_short_prompts(deployment: Deployment) -> Iterator[Diagnosis]:
 
 def _two_instances(deployment: Deployment, native: int) -> str:
     tp, gpus = deployment.tp_size, deployment.machine.num_gpus
-    if tp > 1 and deployment.num_instances * deployment.num_gpus_per_engine >= gpus:
-        split = f"two instances of --tp {tp // 2}, if the length still fits"
+    if tp % 2 == 0 and deployment.num_instances * deployment.num_gpus_per_engine >= gpus:
+        split = f"two instances of --tp {tp // 2}, {_needs_of_a_half(deployment, native)}"
     else:
         split = "a second instance"
     return (
         f"serve prompts up to {native} tokens without YaRN and only longer ones with it: {split}, behind the gateway, "
         "which routes by length; or take the smallest factor that reaches your length"
+    )
+
+
+def _needs_of_a_half(deployment: Deployment, native: int) -> str:
+    """KV bytes per GPU of either instance on half the GPUs, and what twice the weights leave there."""
+    request, memory = deployment.kv_request, deployment.memory
+    if (
+        request is None
+        or memory is None
+        or not (memory.gpu_total_bytes and memory.weights_bytes and memory.other_bytes)
+    ):
+        return "if the length still fits"
+    half = replace(request, tp_size=request.tp_size // 2, dcp_size=1)
+    needed = [
+        format_bytes(size_kv_cache(replace(half, max_model_len=length)).needed_bytes_per_gpu)
+        for length in (native, deployment.max_model_len)
+    ]
+    left = memory.gpu_total_bytes[0] - 2 * memory.weights_bytes[1] - memory.other_bytes[1]
+    return (
+        f"which need {needed[0]} and {needed[1]} of KV per GPU for {native} and {deployment.max_model_len} tokens where "
+        f"{format_bytes(max(left, 0))} are surely left"
     )
 
 

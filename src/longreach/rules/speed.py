@@ -27,10 +27,10 @@ def ttft_wish_below_bound(deployment: Deployment) -> Iterator[Diagnosis]:
     if wish is None or speed is None or speed.ttft_cold_s.lower_bound is None or wish >= speed.ttft_cold_s.lower_bound:
         return
     bound = speed.ttft_cold_s.lower_bound
-    figures = "; ".join(speed.arithmetic[:2])
+    least = f"{_work(speed)} take at least {format_duration(bound)} on these GPUs"
     yield Diagnosis(
         f"a first token after {format_duration(wish)} is impossible for {speed.prompt_tokens} cold tokens",
-        f"{_work(speed)} take at least {format_duration(bound)} on these GPUs{f' ({figures})' if figures else ''}",
+        "; ".join(speed.arithmetic[:2]) or least,
         "send shorter prompts, keep the prefix warm, or use more or faster GPUs; no setting changes the bound",
     )
 
