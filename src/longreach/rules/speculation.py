@@ -22,15 +22,18 @@ def _num_mtp_layers(deployment: Deployment) -> int:
     return sum(not isinstance(layer, IndexerLayer) for layer in deployment.model.draft_layers)
 
 
-@rule("LR411", "error", "mtp_without_draft_layers", "the model has no MTP layers")
+@rule("LR411", "error", "mtp_without_draft_layers", "there are no MTP layers that vLLM can run")
 def mtp_without_draft_layers(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine refuses MTP for a checkpoint without an MTP head."""
-    spec, model = _mtp(deployment), deployment.model
-    if spec is None or _num_mtp_layers(deployment):
+    spec, model, layers = _mtp(deployment), deployment.model, _num_mtp_layers(deployment)
+    if spec is None or (layers and model.mtp_supported):
         return
+    why = f"the config of {model.architecture} announces none"
+    if layers:
+        why = f"the checkpoint has {layers}, but no vLLM up to 0.33 has a class that runs those of {model.architecture}"
     yield Diagnosis(
-        f"speculative method '{spec.method}' needs MTP layers and '{model.name}' has 0",
-        f"the config of {model.architecture} announces none; vLLM stops with 'Unsupported speculative method'",
+        f"speculative method '{spec.method}' needs MTP layers and vLLM finds 0 for '{model.name}'",
+        f"{why}; vLLM stops with 'Unsupported speculative method'",
         "leave --speculative-config out, or draft from the prompt with --spec ngram:5",
         set_option("speculative", None),
     )
