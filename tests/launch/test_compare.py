@@ -136,3 +136,9 @@ def test_a_range_is_met_from_end_to_end(tokens: int, verdict: str) -> None:
 def test_a_dtype_is_the_same_by_any_of_its_names(planned: str, said: str, verdict: str) -> None:
     plan = replace(ExpectedEngine(), kv_cache_dtype=planned)
     assert [one.verdict for one in observe(plan, [Reading("kv_cache_dtype", said, "log")])] == [verdict]
+
+
+def test_variables_from_the_shell_are_a_suspect_of_a_wrong_capacity() -> None:
+    (finding,) = compare_with_plan(PLAN, with_reading("num_blocks", 767), ["VLLM_CPU_KVCACHE_SPACE"])
+    assert "From the shell, not from the plan, it has VLLM_CPU_KVCACHE_SPACE" in finding.why
+    assert compare_with_plan(PLAN, AS_PLANNED, ["VLLM_CPU_KVCACHE_SPACE"]) == []

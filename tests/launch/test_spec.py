@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from longreach.errors import UsageError
-from longreach.launch.spec import HIDDEN, LaunchSpec, check_specs, hide_secrets
+from longreach.launch.spec import HIDDEN, LaunchSpec, check_specs, hide_secrets, unplanned_variables
 
 SPEC = LaunchSpec(name="long", argv=("vllm", "serve", "model"), host="127.0.0.1", port=8000)
 
@@ -68,3 +68,8 @@ def test_secret_values_are_hidden_by_their_names() -> None:
         "db_password": HIDDEN,
         "CUDA_VISIBLE_DEVICES": "0,1",
     }
+
+
+def test_variables_of_the_shell_that_the_plan_does_not_know_are_named() -> None:
+    shell = {"VLLM_CPU_KVCACHE_SPACE": "4", "CUDA_VISIBLE_DEVICES": "0", "HOME": "/root", "NCCL_P2P_LEVEL": "SYS"}
+    assert unplanned_variables(shell, {"CUDA_VISIBLE_DEVICES": "0,1"}) == ("NCCL_P2P_LEVEL", "VLLM_CPU_KVCACHE_SPACE")

@@ -5,8 +5,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,40 @@ def test_a_taken_port_is_found_before_the_start(settings: UpSettings, make_spec:
         up([spec], settings, heard)
     assert f"pid {os.getpid()}" in caught.value.why
     assert heard == []
+
+
+def test_another_server_on_the_port_is_not_taken_for_the_engine(
+    settings: UpSettings, make_spec: MakeSpec, heard: Heard
+) -> None:
+    spec = make_spec(mode="silent")
+    with ExitStack() as servers:
+
+        def listen(event: LaunchEvent) -> None:
+            heard(event)
+            if isinstance(event, PhaseBegan):
+                servers.enter_context(answering_server(spec.port))
+
+        with pytest.raises(EngineError, match="is answered by another server") as caught:
+            up([spec], settings, listen)
+    assert f"pid {os.getpid()}" in caught.value.why
+    assert_nothing_runs(heard, settings)
+
+
+@contextmanager
+def answering_server(port: int) -> Iterator[None]:
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", port), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield
+        server.shutdown()
+        thread.join()
 
 
 def test_a_deployment_runs_once(settings: UpSettings, make_spec: MakeSpec, heard: Heard) -> None:

@@ -15,7 +15,7 @@ from longreach.host.commands import CommandRunner, run_command
 
 NVIDIA_SMI = (
     "nvidia-smi",
-    "--query-gpu=index,uuid,name,memory.total,compute_cap",
+    "--query-gpu=index,uuid,name,memory.total",
     "--format=csv,noheader,nounits",
 )
 _TIMEOUT_S = 20.0  # a driver that has to wake eight idle GPUs takes several seconds
@@ -30,7 +30,6 @@ class DetectedGpu:
     uuid: str
     name: str
     memory_mib: int | None
-    compute_capability: str
 
 
 def detect_machine(environ: Mapping[str, str], run: CommandRunner = run_command, root: Path = Path("/")) -> Machine:
@@ -59,9 +58,9 @@ def parse_nvidia_smi(text: str) -> tuple[DetectedGpu, ...]:
     found = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) == 5 and cells[0].isdigit():
+        if len(cells) == 4 and cells[0].isdigit():
             memory_mib = int(cells[3]) if cells[3].isdigit() else None
-            found.append(DetectedGpu(int(cells[0]), cells[1], cells[2], memory_mib, cells[4]))
+            found.append(DetectedGpu(int(cells[0]), cells[1], cells[2], memory_mib))
     return tuple(found)
 
 
@@ -97,7 +96,7 @@ def _catalogued(kind: DetectedGpu, notes: list[str]) -> GpuSpec | None:
     try:
         return find_gpu(kind.name, kind.memory_mib)
     except UsageError as error:
-        notes.append(f"{error.what} (compute capability {kind.compute_capability}): {error.fix}")
+        notes.append(f"{error.what}: its figures are unknown; {error.fix}")
         return None
 
 

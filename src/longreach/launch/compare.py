@@ -119,15 +119,18 @@ def _same_word(fact: str, planned: str, value: str) -> bool:
     return _SAME_DTYPE.get(planned, planned).upper() in said
 
 
-def compare_with_plan(expected: ExpectedEngine, readings: Iterable[Reading]) -> list[Finding]:
+def compare_with_plan(
+    expected: ExpectedEngine, readings: Iterable[Reading], unplanned: Sequence[str] = ()
+) -> list[Finding]:
     """A finding for each difference, with both numbers. What the engine does not say is no finding, and no pass either.
 
-    An estimate that turns out differently but no worse is advice.
+    An estimate that turns out differently but no worse is advice. `unplanned` are variables that the engine inherited from
+    a shell: a capacity that differs may come from them (VLLM_CPU_KVCACHE_SPACE silently beats --kv-cache-memory-bytes).
     """
     observations = observe(expected, readings)
     findings = [_finding(one) for one in observations if one.verdict == "fail" and one.fact in _KINDS]
     capacity = [one for one in observations if one.fact in _KV_FIGURES and _differs(one)]
-    return [*_capacity_findings(expected, capacity), *findings]
+    return [*_capacity_findings(expected, capacity, unplanned), *findings]
 
 
 def _differs(one: Observation) -> bool:
@@ -136,7 +139,9 @@ def _differs(one: Observation) -> bool:
     return one.verdict == "fail" or (one.certainty == "estimate" and one.planned != one.observed)
 
 
-def _capacity_findings(expected: ExpectedEngine, differing: Sequence[Observation]) -> list[Finding]:
+def _capacity_findings(
+    expected: ExpectedEngine, differing: Sequence[Observation], unplanned: Sequence[str]
+) -> list[Finding]:
     """One finding for tokens, concurrency and blocks: they move together."""
     if not differing:
         return []
@@ -148,6 +153,8 @@ def _capacity_findings(expected: ExpectedEngine, differing: Sequence[Observation
     if expected.kv_capacity_range is not None:
         low, high = expected.kv_capacity_range
         why += f". The plan gave a range of {low} to {high} tokens"
+    if unplanned:
+        why += f". From the shell, not from the plan, it has {', '.join(unplanned)}"
     finding = kinds.CAPACITY_DIFFERS.finding(
         f"the engine's {first.name} is {first.observed}, planned was {first.planned}",
         why,

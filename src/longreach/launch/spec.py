@@ -7,6 +7,7 @@ from typing import Literal
 from longreach.errors import UsageError
 
 _LOOPBACK_FOR = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "[::]": "::1"}  # noqa: S104 - read, not bound
+_TELLING_PREFIXES = ("VLLM_", "NCCL_", "CUDA_", "PYTORCH_")
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
 _SECRET_FLAGS = {"--api-key": "VLLM_API_KEY", "--hf-token": "HF_TOKEN"}  # and the variable vLLM reads instead
 HIDDEN = "<hidden>"
@@ -97,6 +98,11 @@ def _check_no_secrets(spec: LaunchSpec) -> None:
 def _means(flag: str, full: str) -> bool:
     """Any unique prefix is taken by argparse: `--api-k` is `--api-key`, but `--api-` might be `--api-server-count`."""
     return full.startswith(flag) and len(flag) > full.rindex("-") + 1
+
+
+def unplanned_variables(environ: Mapping[str, str], planned: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of variables that an engine inherits from our shell, that change what it does, and that the plan does not set."""
+    return tuple(sorted(name for name in environ if name.startswith(_TELLING_PREFIXES) and name not in planned))
 
 
 def is_secret_name(name: str) -> bool:

@@ -21,7 +21,7 @@ from longreach.launch.log_tail import LogTail
 from longreach.launch.progress import PhaseTime, begin
 from longreach.launch.readings import Reading, readings_of_cache_config, readings_of_log
 from longreach.launch.signals import StopSignals
-from longreach.launch.spec import LaunchSpec, check_specs
+from longreach.launch.spec import LaunchSpec, check_specs, unplanned_variables
 from longreach.launch.state import DeploymentState, StateFolder, read_state, remove_state, write_state
 from longreach.launch.stop import end_engine
 from longreach.launch.up_events import EngineCompared, EngineStarted, EngineStopped, EngineStopping, LaunchEvent
@@ -57,6 +57,7 @@ class InstanceReport:
     phases: tuple[PhaseTime, ...]
     observations: tuple[Observation, ...]
     findings: tuple[Finding, ...]
+    unplanned_variables: tuple[str, ...] = ()  # inherited from the shell; they may change what the engine does
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,8 @@ class _Startup:
         spec, engine = watch.engine.spec, watch.engine
         readings = (*readings_of_log(watch.lines), *self._read_cache_config(watch))
         observations = observe(spec.expected, readings)
-        findings = tuple(compare_with_plan(spec.expected, readings))
+        unplanned = unplanned_variables(os.environ, spec.env)
+        findings = tuple(compare_with_plan(spec.expected, readings, unplanned))
         self.on_event(EngineCompared(spec.name, observations, findings))
         return InstanceReport(
             name=spec.name,
@@ -199,6 +201,7 @@ class _Startup:
             phases=watch.progress.finished,
             observations=observations,
             findings=findings,
+            unplanned_variables=unplanned,
         )
 
     def _read_cache_config(self, watch: EngineWatch) -> tuple[Reading, ...]:
