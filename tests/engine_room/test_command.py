@@ -17,7 +17,7 @@ from longreach.errors import UsageError
 V32 = get_release("0.32.0")
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(engine_options(), st.sampled_from(RELEASES))
 def test_a_command_reads_back_as_the_options_it_was_made_from(options: EngineOptions, release: Release) -> None:
     command = render_command(options, release)

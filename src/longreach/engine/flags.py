@@ -21,7 +21,7 @@ class Flag:
     kind: Kind
     shortest: str
     aliases: tuple[str, ...] = ()
-    first: str = "0.8.5"  # first release known to have it; older ones were not read
+    first: str = "0.8.5"  # first release known to have it; 0.8.5 and UNREAD: older ones were not looked at
     last: str | None = None
     absent: object = None  # what EngineOptions holds when the flag is missing
     key: str | None = None  # a shortcut for this key of the JSON flag of the same field
@@ -39,6 +39,10 @@ class Flag:
         return f"--no-{self.name.removeprefix('--')}"
 
 
+UNREAD = "0.28.0"
+"""For what is known to be in every release here, and was not traced further back."""
+
+
 def version_number(version: str) -> tuple[int, ...]:
     """(0, 32, 0), for ordering."""
     return tuple(int(part) for part in version.split("."))
@@ -51,9 +55,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("tensor_parallel_size", "--tensor-parallel-size", "int", "--te", ("-tp",), absent=1),
     Flag("pipeline_parallel_size", "--pipeline-parallel-size", "int", "--pi", ("-pp",), absent=1),
     Flag("data_parallel_size", "--data-parallel-size", "int", "--data-parallel-size", ("-dp",), absent=1),
-    Flag(
-        "decode_context_parallel_size", "--decode-context-parallel-size", "int", "--dec", ("-dcp",), "0.11.0", absent=1
-    ),
+    Flag("decode_context_parallel_size", "--decode-context-parallel-size", "int", "--dec", ("-dcp",), UNREAD, absent=1),
     Flag("max_model_len", "--max-model-len", "length", "--max-m"),
     Flag("dtype", "--dtype", "text", "--dt"),
     Flag("quantization", "--quantization", "text", "--quantization", ("-q",)),
@@ -66,8 +68,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("max_num_batched_tokens", "--max-num-batched-tokens", "size", "--max-num-b"),
     Flag("max_num_seqs", "--max-num-seqs", "int", "--max-num-se"),
     Flag("scheduler_reserve_full_isl", "--scheduler-reserve-full-isl", "bool", "--scheduler-r", first="0.19.1"),
-    Flag("async_scheduling", "--async-scheduling", "bool", "--as", first="0.10.1"),
-    Flag("speculative", "--speculative-config", "json", "--specu", ("-sc",), "0.9.0"),
+    Flag("async_scheduling", "--async-scheduling", "bool", "--as", first=UNREAD),
+    Flag("speculative", "--speculative-config", "json", "--specu", ("-sc",), UNREAD),
     Flag("speculative", "--spec-method", "text", "--spec-me", first="0.22.0", key="method"),
     Flag("speculative", "--spec-model", "text", "--spec-mo", first="0.22.0", key="model"),
     Flag("speculative", "--spec-tokens", "int", "--spec-t", first="0.22.0", key="num_speculative_tokens"),
@@ -82,7 +84,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("cudagraph_mode", "--compilation-config", "json", "--com", ("-cc",), "0.10.1"),
     Flag("enforce_eager", "--enforce-eager", "bool", "--enf"),
     Flag("disable_custom_all_reduce", "--disable-custom-all-reduce", "bool", "--disable-cu"),
-    Flag("disable_hybrid_kv_cache_manager", "--disable-hybrid-kv-cache-manager", "bool", "--disable-h", first="0.9.0"),
+    Flag("disable_hybrid_kv_cache_manager", "--disable-hybrid-kv-cache-manager", "bool", "--disable-h", first=UNREAD),
     Flag("numa_bind", "--numa-bind", "bool", "--numa-bind", first="0.20.0"),
     Flag("numa_bind_nodes", "--numa-bind-nodes", "ints", "--numa-bind-n", first="0.20.0"),
     Flag("reasoning_parser", "--reasoning-parser", "text", "--reasoning-parser"),
@@ -121,7 +123,7 @@ KV_CACHE_DTYPES: dict[str, str | None] = {
     "fp8": "0.8.5",
     "fp8_e4m3": "0.8.5",
     "fp8_e5m2": "0.8.5",
-    "fp8_inc": "0.10.0",
+    "fp8_inc": None,
     "bfloat16": "0.11.0",
     "fp8_ds_mla": "0.11.2",
     "float16": "0.18.0",
@@ -146,7 +148,7 @@ OFFLOAD_KEYS: dict[str, tuple[str | None, str | None]] = {
     "blocks_per_chunk": ("0.27.0", None),
     "eviction_policy": ("0.11.2", None),
     "spec_name": ("0.11.0", None),
-    "spec_module_path": ("0.11.0", None),
+    "spec_module_path": (None, None),
     "cache_policy_module_path": (None, None),
     "secondary_tiers": ("0.22.0", None),
     "store_threshold": ("0.19.0", None),
