@@ -1,4 +1,4 @@
-"""Make a fresh CPU engine environment usable: `python tools/prepare_engine.py .engine/bin/python`.
+"""Make a fresh CPU engine environment usable: `python -m tools.prepare_engine .engine/bin/python`.
 
 Two things are missing after `requirements/engine.lock` is installed, and both are written into its site-packages:
 
@@ -30,5 +30,5 @@ def prepare(python: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python tools/prepare_engine.py ENGINE_PYTHON")
+        sys.exit("usage: python -m tools.prepare_engine ENGINE_PYTHON")
     prepare(Path(sys.argv[1]))

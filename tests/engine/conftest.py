@@ -56,7 +56,7 @@ def tiny_server(engine_python: Path, tmp_path_factory: pytest.TempPathFactory) -
         kv_cache_memory_bytes=64 * 2**20,
     )
     argv = [
-        *(engine_python.with_name("vllm"), "serve", server.folder, "--served-model-name", server.model),
+        *(str(engine_python.with_name("vllm")), "serve", str(server.folder), "--served-model-name", server.model),
         *("--host", "127.0.0.1", "--port", str(port), "--enforce-eager", "--enable-prompt-tokens-details"),
         *("--max-model-len", str(server.max_model_len), "--max-num-batched-tokens", "8192"),
         *("--kv-cache-memory-bytes", str(server.kv_cache_memory_bytes)),
