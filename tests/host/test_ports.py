@@ -4,18 +4,16 @@ import socket
 import pytest
 
 from longreach.errors import UsageError
-from longreach.host.ports import PortHolder, port_is_free, read_port_holder
+from longreach.host.ports import PortHolder, port_is_free, read_port_holders
 
 
 def test_a_listened_port_is_not_free_and_its_holder_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert not port_is_free("127.0.0.1", port)
-        holder = read_port_holder(port)
-        assert holder is not None
-        assert holder.pid == os.getpid()
+        assert [holder.pid for holder in read_port_holders(port)] == [os.getpid()]
     assert port_is_free("127.0.0.1", port)
-    assert read_port_holder(port) is None
+    assert read_port_holders(port) == ()
 
 
 def test_a_foreign_address_is_wrong_usage() -> None:

@@ -21,6 +21,13 @@ def test_the_decisive_line_is_the_proof() -> None:
     assert error.why.startswith("line 3 of /logs/long.log: ValueError: To serve at least one request")
 
 
+def test_an_error_that_is_in_no_table_is_shown_as_it_is() -> None:
+    error = explain_end("long", 1, ["NotImplementedError: FP10 needs a moon."], LOG)
+    assert error.what == "engine 'long' did not start, for a reason that is new to us"
+    assert error.why == "line 1 of /logs/long.log: NotImplementedError: FP10 needs a moon."
+    assert error.cause == "unknown_start_failure"
+
+
 @pytest.mark.parametrize(
     ("code", "words", "reason"),
     [

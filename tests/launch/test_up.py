@@ -258,7 +258,7 @@ def test_a_second_signal_does_not_wait_for_a_stubborn_engine(
 def test_in_the_foreground_an_engine_that_dies_is_an_error(
     settings: UpSettings, make_spec: MakeSpec, heard: Heard
 ) -> None:
-    with pytest.raises(EngineError, match="exit code 3"):
+    with pytest.raises(EngineError, match="ended while it was serving, exit code 3"):
         up([make_spec(mode="die later")], replace(settings, foreground=True), heard)
     assert_nothing_runs(heard, settings)
 

@@ -45,21 +45,19 @@ def choose_free_port(host: str = "127.0.0.1") -> int:
         return int(probe.getsockname()[1])
 
 
-def read_port_holder(port: int) -> PortHolder | None:
-    """Who listens on `port`, on any address of this machine; None when nobody is seen to."""
+def read_port_holders(port: int) -> tuple[PortHolder, ...]:
+    """Who listens on `port`, on any address of this machine; empty when nobody is seen to. Those with a pid come first."""
     try:
         connections = psutil.net_connections(kind="tcp")
     except (psutil.AccessDenied, OSError):
-        return None
-    listening = [
+        return ()
+    pids = {
         connection.pid
         for connection in connections
         if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port
-    ]
-    if not listening:
-        return None
-    pid = next((pid for pid in listening if pid is not None), None)
-    return PortHolder(pid, _read_command(pid) if pid is not None else None)
+    }
+    known = tuple(PortHolder(pid, _read_command(pid)) for pid in sorted(pid for pid in pids if pid is not None))
+    return (*known, PortHolder(None, None)) if None in pids else known
 
 
 def _read_command(pid: int) -> str | None:

@@ -4,7 +4,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from longreach.engine.failures import find_failure
+from longreach.engine.failures import UNKNOWN, find_failure
 from longreach.errors import EngineError
 from longreach.units import format_duration
 
@@ -30,17 +30,29 @@ def explain_end(name: str, exit_code: int, lines: Sequence[str], log_path: Path)
     """The error for an engine that ended before it was ready; `lines` are its whole log."""
     failure = find_failure(lines)
     if failure is not None:
+        is_known = failure.cause != UNKNOWN
         return EngineStartError(
-            f"engine '{name}' did not start: {failure.what}",
+            f"engine '{name}' did not start"
+            + (f": {failure.what}" if is_known else ", for a reason that is new to us"),
             f"line {failure.line_number} of {log_path}: {failure.why}",
-            failure.fix,
+            failure.fix if is_known else f"no fix is known; read its log from that line on: {log_path}",
             failure.cause,
         )
     return EngineStartError(
-        f"engine '{name}' ended before it was ready, {describe_exit(exit_code)}",
-        f"{_reason(exit_code)}; its last lines: {_last_lines(lines)}",
-        f"read its log: {log_path}",
+        f"engine '{name}' ended before it was ready, {describe_exit(exit_code)}", *_traces(exit_code, lines, log_path)
     )
+
+
+def explain_later_end(name: str, exit_code: int, lines: Sequence[str], log_path: Path) -> EngineError:
+    """The error for an engine that was ready and ended by itself. Its log is full of requests: no line is singled out."""
+    return EngineError(
+        f"engine '{name}' ended while it was serving, {describe_exit(exit_code)}", *_traces(exit_code, lines, log_path)
+    )
+
+
+def _traces(exit_code: int, lines: Sequence[str], log_path: Path) -> tuple[str, str]:
+    """Why and fix, of what an engine without a known cause left behind."""
+    return f"{_reason(exit_code)}; its last lines: {_last_lines(lines)}", f"read its log: {log_path}"
 
 
 def explain_silence(

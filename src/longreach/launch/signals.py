@@ -49,7 +49,8 @@ class StopSignals:
 
     def begin_stopping(self) -> None:
         """From here on, one more signal means: at once."""
-        self._num_when_stopping = self._num_received
+        if self._num_when_stopping is None:
+            self._num_when_stopping = self._num_received
 
     def is_hurried(self) -> bool:
         """Somebody asked again while we were stopping."""

@@ -13,7 +13,7 @@ from longreach.host.processes import read_boot_id, read_family, read_identity
 from longreach.launch.http_probe import fetch
 from longreach.launch.state import DeploymentState, InstanceState, StateFolder, read_state
 
-_HTTP_TIMEOUT_S = 2.0
+_HTTP_TIMEOUT_S = 5.0  # a server that is busy with a long prompt answers late
 
 Life = Literal["alive", "dead", "stale", "unreadable"]
 """`stale`: the machine was rebooted, or the pid belongs to somebody else by now."""

@@ -6,11 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 
 from longreach.engine.metrics import parse_metrics
 from longreach.errors import EngineError, UsageError
-from longreach.host.ports import port_is_free, read_port_holder
+from longreach.host.ports import port_is_free, read_port_holders
 from longreach.host.processes import StopTimes, is_alive
 from longreach.launch.compare import Observation, compare_with_plan, observe
 from longreach.launch.engine_process import start_engine
@@ -27,6 +28,8 @@ from longreach.launch.stop import end_engine
 from longreach.launch.up_events import EngineCompared, EngineStarted, EngineStopped, EngineStopping, LaunchEvent
 from longreach.launch.watch import EngineWatch, WaitLimits
 from longreach.rules.finding import Finding
+
+_METRICS_TIMEOUT_S = 15.0  # read once, from a server that has only just begun
 
 OnEvent = Callable[[LaunchEvent], None]
 
@@ -125,7 +128,7 @@ def _clear_away_earlier(settings: UpSettings) -> None:
 
 def _check_port(spec: LaunchSpec) -> None:
     if not port_is_free(spec.host, spec.port):
-        holder = read_port_holder(spec.port)
+        holder = next(iter(read_port_holders(spec.port)), None)
         raise EngineError(
             f"port {spec.port} of engine '{spec.name}' is in use",
             f"{holder or 'an unknown process'} listens on it",
@@ -180,6 +183,8 @@ class _Startup:
 
     def _attend(self) -> None:
         """Stay until somebody asks to stop. An engine that ends by itself is an error."""
+        for watch in self.watches:
+            watch.keeps_lines = False
         with contextlib.suppress(KeyboardInterrupt):
             while True:
                 self._step_all()
@@ -206,8 +211,8 @@ class _Startup:
 
     def _read_cache_config(self, watch: EngineWatch) -> tuple[Reading, ...]:
         spec = watch.engine.spec
-        answer = fetch(spec.connect_host, spec.port, "/metrics", self.settings.limits.http_timeout_s)
-        if answer is None or answer.status != 200:
+        answer = fetch(spec.connect_host, spec.port, "/metrics", _METRICS_TIMEOUT_S)
+        if answer is None or answer.status != HTTPStatus.OK:
             return ()
         return readings_of_cache_config(parse_metrics(answer.text).cache)
 

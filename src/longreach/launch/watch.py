@@ -6,10 +6,10 @@ from pathlib import Path
 
 from longreach.engine import events
 from longreach.errors import EngineError
-from longreach.host.ports import read_port_holder
+from longreach.host.ports import read_port_holders
 from longreach.host.processes import read_cpu_s
 from longreach.launch.engine_process import EngineProcess
-from longreach.launch.failure import explain_end, explain_lateness, explain_silence
+from longreach.launch.failure import explain_end, explain_lateness, explain_later_end, explain_silence
 from longreach.launch.http_probe import is_healthy
 from longreach.launch.log_tail import LogTail, read_last_lines
 from longreach.launch.progress import StartProgress, advance, enter
@@ -38,6 +38,7 @@ class EngineWatch:
     progress: StartProgress
     last_moved_s: float
     lines: list[LoggedLine] = field(default_factory=list)
+    keeps_lines: bool = True
     is_ready: bool = False
     _next_probe_s: float = 0.0
     _cpu_at_last_move_s: float = 0.0
@@ -52,7 +53,8 @@ class EngineWatch:
         exit_code = self.engine.poll()
         yield from self._read_log(now_s)
         if exit_code is not None:
-            raise explain_end(self.name, exit_code, read_last_lines(self._log_path), self._log_path)
+            explain = explain_later_end if self.is_ready else explain_end
+            raise explain(self.name, exit_code, read_last_lines(self._log_path), self._log_path)
         if self.is_ready:
             return
         if now_s >= self._next_probe_s:
@@ -77,7 +79,8 @@ class EngineWatch:
             self.last_moved_s = now_s
             self._cpu_at_last_move_s = read_cpu_s(self.engine.family)
         for line in read_log_events(lines):
-            self.lines.append(line)
+            if self.keeps_lines:
+                self.lines.append(line)
             if isinstance(line.event, events.OffloadFile):
                 self.engine.shared_memory_files.add(Path(line.event.path))
             yield EngineSaid(self.name, line.event, line.text)
@@ -101,12 +104,13 @@ class EngineWatch:
 
     def _check_it_is_ours(self) -> None:
         """Another server that took the port between our look and the engine's would be as healthy."""
-        holder = read_port_holder(self.engine.spec.port)
-        if holder is None or holder.pid is None or holder.pid in {member.pid for member in self.engine.family}:
+        holders = read_port_holders(self.engine.spec.port)
+        family = {member.pid for member in self.engine.family}
+        if not holders or any(holder.pid is None or holder.pid in family for holder in holders):
             return
         raise EngineError(
             f"port {self.engine.spec.port} is answered by another server than engine '{self.name}'",
-            f"it belongs to {holder}",
+            f"it belongs to {holders[0]}",
             "stop that server, or plan with another port",
         )
 
