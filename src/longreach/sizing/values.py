@@ -117,3 +117,4 @@ class RopePlan:
     options: YarnOptions | None
     reachable: bool  # False: the model's rope cannot be stretched this way
     reason: str
+    beyond_recommendation: bool = False  # longer than the publisher of the model has tested
