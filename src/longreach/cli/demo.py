@@ -80,12 +80,13 @@ def _plan_box(summary: _Summary, paint: Any) -> None:
 
     place = {"gpus": "4xRTX4090", "link": "pcie4x16", "ram": 256 * 2**30, "numa": 1}
     plan = make_plan_from("qwen3.6-27b", DEFAULT_RELEASE, [NamedGoal("main", _BOX_GOAL)], weights="w4a16", **place)
-    click.echo(render_plan(plan, paint, arithmetic=True))
+    click.echo(render_plan(plan, paint))
     cache, speed = plan.instances[0].kv_cache, plan.instances[0].speed[0]
     assert cache is not None
     bound = speed.ttft_cold_s.lower_bound
     summary.add(
-        f"the plan {plan.verdict.replace('_', ' ')}: {cache.kv_capacity_tokens:,} tokens, {cache.max_concurrency:.2f} requests at once; "
+        f"the plan {plan.verdict.replace('_', ' ')}: {cache.kv_capacity_tokens:,} tokens, "
+        f"{cache.max_concurrency:.2f} requests at once; "
         f"no such box answers a cold 750,000-token prompt in under {bound:,.0f} s"
     )
 

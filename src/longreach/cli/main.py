@@ -16,7 +16,7 @@ from longreach.report.style import Paint
 class _Suggesting(click.Group):
     """A group that lists its commands in the order of the story and answers a mistyped one with the nearest."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
 
     def resolve_command(

@@ -50,16 +50,16 @@ def _complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str
 )
 @click.option("--vllm", "release", default=DEFAULT_RELEASE, show_default=True, metavar="RELEASE", help="vLLM release.")
 @click.option("-o", "--output", type=FILE, help="Write the plan as YAML; `up` and `verify` read it.")
-@click.option("--arithmetic", is_flag=True, help="Show the figures behind the forecast.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every finding in full and the figures behind the forecast.")
 @click.argument("extra_args", nargs=-1, type=click.UNPROCESSED, metavar="[-- VLLM_ARGS...]")
 @json_option
-def plan(model: str, *, as_json: bool, arithmetic: bool, output: Path | None, **values: Any) -> int:
+def plan(model: str, *, as_json: bool, verbose: bool, output: Path | None, **values: Any) -> int:
     """Decide whether MODEL serves the wanted context on these GPUs, and how.
 
     MODEL is a catalogue name (qwen3.6-27b), a local folder, a config.json, or a hub id. Sizes: 750k is 750,000 tokens,
     10G is 10 x 2^30 bytes. What is not given is chosen, and the reason is printed. Arguments after -- reach vLLM untouched.
 
-    Exit code 1 when the plan does not fit or cannot be told.
+    Exit code 1 when the plan does not fit, cannot be told, or has a finding of severity error.
     """
     from longreach.cli.planning import make_plan_from
     from longreach.plan.document import plan_to_document
@@ -75,10 +75,11 @@ def plan(model: str, *, as_json: bool, arithmetic: bool, output: Path | None, **
     if as_json:
         echo_json(plan_to_document(made))
     else:
-        click.echo(render_plan(made, stdout_paint(), arithmetic=arithmetic))
+        click.echo(render_plan(made, stdout_paint(), verbose=verbose))
         if output is not None:
             click.echo(f"\nwritten to {output}; next: longreach up {output}", err=True)
-    return 0 if made.verdict == "fits" else 1
+    has_error = any(finding.severity == "error" for finding in made.findings)
+    return 0 if made.verdict == "fits" and not has_error else 1
 
 
 def _equal_instances(goal: Any, count: int) -> list[NamedGoal]:

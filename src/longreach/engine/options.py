@@ -43,13 +43,18 @@ class YarnOptions:
 
     def __post_init__(self) -> None:
         """Drop the keys that YaRN itself sets; vLLM refuses a dict where `rope_type` and the older `type` disagree."""
-        kept = tuple(pair for pair in self.rope_parameters if pair[0] not in YARN_KEYS)
+        kept = tuple((key, _frozen(value)) for key, value in self.rope_parameters if key not in YARN_KEYS)
         object.__setattr__(self, "rope_parameters", kept)
 
     @property
     def max_position_embeddings(self) -> int:
         """The scaled length, `factor x original`, that the override must name from 0.30 on."""
         return round(self.factor * self.original_max_position_embeddings)
+
+
+def _frozen(value: object) -> object:
+    """JSON lists as tuples, so that options compare and hash as values."""
+    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True, slots=True)

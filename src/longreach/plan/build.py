@@ -14,6 +14,7 @@ from longreach.plan.values import Plan, Verdict
 from longreach.rules.finding import Finding
 from longreach.rules.registry import check_deployment
 
+_SPEED_CODES = "LR8"  # a wish that physics denies is an error, but the deployment still starts
 _SEVERITY = {"error": 0, "warning": 1, "advice": 2}
 
 
@@ -56,7 +57,7 @@ def _plan_instances(
             share = max((len(free) - fixed) // open_shares, 0)
             open_shares -= 1
         goal = replace(named.goal, port=named.goal.port + index)
-        instance = plan_instance(NamedGoal(named.name, goal), model, machine, release, free[:share])
+        instance = plan_instance(NamedGoal(named.name, goal), model, machine, release, free[:share], len(goals))
         del free[: len(instance.plan.gpu_indices)]
         planned.append(instance)
     return tuple(planned)
@@ -82,7 +83,7 @@ def _verdict(planned: Sequence[PlannedInstance], findings: Sequence[Finding]) ->
     refused = any(capacity is not None and not capacity.starts for capacity in capacities)
     if refused or any(memory is not None and memory.fits is False for memory in memories):
         return "does_not_fit"
-    if any(finding.severity == "error" for finding in findings):
+    if any(finding.severity == "error" and not finding.code.startswith(_SPEED_CODES) for finding in findings):
         return "does_not_fit"
     return "unknown" if any(capacity is None for capacity in capacities) else "fits"
 

@@ -44,7 +44,10 @@ def _with_derived(document: Mapping[str, Any], origin: str) -> dict[str, Any]:
         raise InputFileError(
             f"{origin} has no list of instances", f"'instances' is {type(instances).__name__}", _REPLAN
         )
-    release = get_release(str(document.get("release")))
+    try:
+        release = get_release(str(document.get("release")))
+    except LongreachError as error:
+        raise InputFileError(f"{origin} is for an {error.what}", error.why, _REPLAN) from error
     derived = []
     for instance in instances:
         argv, env = instance.get("argv"), instance.get("env", {})
@@ -57,7 +60,9 @@ def _with_derived(document: Mapping[str, Any], origin: str) -> dict[str, Any]:
         try:
             options = parse_command(argv, tuple(env.items()), release)
         except LongreachError as error:
-            raise InputFileError(f"{origin} holds a command that {error.what}", error.why, error.fix) from error
+            why = f"{error.what}: {error.why}"
+            fix = f"{error.fix}; or {_REPLAN}"
+            raise InputFileError(f"{origin} holds a command that cannot be read", why, fix) from error
         command = ServeCommand(tuple(argv), tuple(env.items()))
         derived.append(
             {**instance, "shell": render_shell(command), "host": options.host, "port": options.port, "options": options}
@@ -71,7 +76,7 @@ def _structure(document: dict[str, Any], origin: str) -> Plan:
 
     converter = Converter(forbid_extra_keys=True, detailed_validation=True)
     converter.register_structure_hook(EngineOptions, lambda value, _: value)
-    converter.register_structure_hook(object, lambda value, _: _frozen(value))
+    converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: _frozen(value))
     for kind in (int, float, str, bool):
         converter.register_structure_hook(kind, _strict)
     try:

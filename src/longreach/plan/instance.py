@@ -32,11 +32,11 @@ class PlannedInstance:
 
 
 def plan_instance(
-    named: NamedGoal, model: ModelSpec, machine: Machine, release: Release, gpus: Sequence[int]
+    named: NamedGoal, model: ModelSpec, machine: Machine, release: Release, gpus: Sequence[int], num_instances: int
 ) -> PlannedInstance:
-    """Plan one instance on the first of `gpus` that it needs."""
+    """Plan one instance on the first of `gpus` that it needs; `num_instances` share the machine."""
     goal = named.goal
-    settled = settle(model, machine, goal, len(gpus))
+    settled = settle(model, machine, release, goal, len(gpus))
     rope = plan_rope(model, settled.max_model_len, goal.yarn)
     fit = fit_kv_cache(model, machine, release, goal, settled, rope)
     options, option_choices = choose_options(model, machine, goal, settled, rope, fit)
@@ -71,6 +71,7 @@ def plan_instance(
         max_model_len=settled.max_model_len,
         max_num_batched_tokens=settled.max_num_batched_tokens,
         max_num_seqs=settled.max_num_seqs,
+        num_instances=num_instances,
         concurrency=goal.concurrency,
         mean_input_tokens=goal.mean_input_tokens,
         mean_output_tokens=goal.mean_output_tokens,
@@ -81,6 +82,7 @@ def plan_instance(
         speed=speed.forecasts,
         tier_forecasts=speed.tiers,
         ttft_wish_s=goal.ttft_wish_s,
+        kv_request=fit.request,
     )
     return PlannedInstance(plan, deployment, settled.choices + fit.choices + option_choices)
 

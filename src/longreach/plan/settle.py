@@ -1,16 +1,22 @@
 """Settle what the goal left open: parallel sizes, length, batch limits, speculation. Each choice with its reason."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from longreach.engine.defaults import default_max_num_batched_tokens, default_max_num_seqs
-from longreach.engine.options import SpeculativeOptions
+from longreach.engine.options import EngineOptions, SpeculativeOptions
+from longreach.engine.release import Release
 from longreach.errors import UsageError
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.goal import Goal
 from longreach.plan.values import Choice
+from longreach.rules.deployment import Deployment
+from longreach.rules.parallel import SPLIT_RULES
+from longreach.rules.speculation import has_local_argmax
 from longreach.units import format_tokens
+
+_LONGEST_TOKENS = 10**9  # a hundred times the longest context any published model claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +39,24 @@ class Settled:
         return self.tp_size * self.pp_size * self.dp_size
 
 
-def settle(model: ModelSpec, machine: Machine, goal: Goal, num_gpus: int) -> Settled:
+def settle(model: ModelSpec, machine: Machine, release: Release, goal: Goal, num_gpus: int) -> Settled:
     """`num_gpus` is this instance's share of the machine. Raises UsageError for sizes that cannot be."""
     choices: list[Choice] = []
     pp_size, dp_size = goal.pp_size or 1, goal.dp_size or 1
     tp_size = goal.tp_size
     if tp_size is None:
-        tp_size = _choose_tp_size(model, num_gpus // (pp_size * dp_size))
+        tp_size = _choose_tp_size(model, machine, release, num_gpus // (pp_size * dp_size))
         choices.append(
-            Choice("--tp", str(tp_size), f"the most of {num_gpus} GPUs that divides {model.num_attention_heads} heads")
+            Choice(
+                "--tp", str(tp_size), f"the most of {num_gpus} GPUs over which heads, vocabulary and state split evenly"
+            )
         )
     _check_gpus(tp_size * pp_size * dp_size, num_gpus, machine)
     max_model_len = goal.max_model_len
     if max_model_len is None:
         max_model_len = model.native_context_tokens or model.max_position_embeddings
         choices.append(Choice("--max-model-len", format_tokens(max_model_len), "the model's native context"))
+    _check_length(max_model_len)
     max_num_batched_tokens = goal.max_num_batched_tokens
     if max_num_batched_tokens is None:
         max_num_batched_tokens = _default_of(default_max_num_batched_tokens, machine, tp_size * pp_size, 2048)
@@ -67,13 +76,21 @@ def settle(model: ModelSpec, machine: Machine, goal: Goal, num_gpus: int) -> Set
         max_model_len=max_model_len,
         max_num_batched_tokens=max_num_batched_tokens,
         max_num_seqs=max_num_seqs,
-        speculative=parse_speculation(goal.speculation, tp_size),
+        speculative=_choose_speculation(goal.speculation, model, tp_size),
         choices=tuple(choices),
     )
 
 
-def parse_speculation(text: str | None, tp_size: int) -> SpeculativeOptions | None:
-    """`mtp:3`, `ngram:5` or `none`. MTP over several GPUs reduces the draft's argmax locally instead of gathering logits."""
+def _choose_speculation(text: str | None, model: ModelSpec, tp_size: int) -> SpeculativeOptions | None:
+    """MTP over several GPUs reduces the draft's argmax locally, where its class can, instead of gathering logits."""
+    options = parse_speculation(text)
+    if options is None or options.method != "mtp":
+        return options
+    return replace(options, use_local_argmax_reduction=tp_size > 1 and has_local_argmax(model))
+
+
+def parse_speculation(text: str | None) -> SpeculativeOptions | None:
+    """`mtp:3`, `ngram:5` or `none`."""
     if text is None or text == "none":
         return None
     method, _, count = text.partition(":")
@@ -85,7 +102,7 @@ def parse_speculation(text: str | None, tp_size: int) -> SpeculativeOptions | No
         )
     if method == "ngram":
         return SpeculativeOptions("ngram", int(count), prompt_lookup_max=int(count))
-    return SpeculativeOptions("mtp", int(count), use_local_argmax_reduction=tp_size > 1)
+    return SpeculativeOptions("mtp", int(count))
 
 
 class _DeviceDefault(Protocol):
@@ -102,8 +119,22 @@ def _default_of(default: _DeviceDefault, machine: Machine, world_size: int, smal
     return default(memory_bytes, name, device_type=machine.device_type, world_size=world_size) or small
 
 
-def _choose_tp_size(model: ModelSpec, num_gpus: int) -> int:
-    return max(size for size in range(1, max(num_gpus, 1) + 1) if model.num_attention_heads % size == 0)
+def _choose_tp_size(model: ModelSpec, machine: Machine, release: Release, num_gpus: int) -> int:
+    def splits(tp_size: int) -> bool:
+        options = EngineOptions(model=model.name, tensor_parallel_size=tp_size)
+        probe = Deployment(model, machine, release, options, 1, 1, 1)
+        return not any(True for rule in SPLIT_RULES for _ in rule.check(probe))
+
+    return next((size for size in range(num_gpus, 1, -1) if splits(size)), 1)
+
+
+def _check_length(max_model_len: int) -> None:
+    if not 1 <= max_model_len <= _LONGEST_TOKENS:
+        raise UsageError(
+            f"max-model-len {max_model_len} is not a length that can be served",
+            f"expected 1 to {format_tokens(_LONGEST_TOKENS)} tokens",
+            "--max-model-len 750k",
+        )
 
 
 def _check_gpus(wanted: int, num_gpus: int, machine: Machine) -> None:

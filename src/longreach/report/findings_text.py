@@ -11,14 +11,16 @@ WIDTH = 110
 _COLOUR = {"error": "red", "warning": "yellow", "advice": "cyan"}
 
 
-def render_finding(finding: Finding, paint: Paint) -> list[str]:
-    """`error[LR103]: what`, then why and fix, wrapped; a fix of several lines or a command is kept as it is."""
+def render_finding(finding: Finding, paint: Paint, *, brief: bool = False) -> list[str]:
+    """`error[LR103]: what`, then why and fix, wrapped; `brief` leaves those two out."""
     head = paint(f"{finding.severity}[{finding.code}]", "bold", _COLOUR[finding.severity])
-    return [f"{head}: {finding.what}", *_clause("why", finding.why), *_clause("fix", finding.fix)]
+    where = f"{finding.instance}: " if finding.instance else ""
+    rest = [] if brief else [*_clause("why", finding.why), *_clause("fix", finding.fix)]
+    return [f"{head}: {where}{finding.what}", *rest]
 
 
-def render_findings(findings: Sequence[Finding], paint: Paint) -> list[str]:
-    """All findings after a line that counts them by severity."""
+def render_findings(findings: Sequence[Finding], paint: Paint, *, brief_advice: bool = False) -> list[str]:
+    """All findings after a line that counts them by severity; `brief_advice` gives advice one line each."""
     if not findings:
         return [paint("No findings.", "green")]
     counts = [(word, sum(1 for item in findings if item.severity == word)) for word in ("error", "warning", "advice")]
@@ -27,7 +29,9 @@ def render_findings(findings: Sequence[Finding], paint: Paint) -> list[str]:
     )
     lines = [paint(f"Findings: {summary}", "bold")]
     for finding in findings:
-        lines += render_finding(finding, paint)
+        lines += render_finding(finding, paint, brief=brief_advice and finding.severity == "advice")
+    if brief_advice and counts[2][1]:
+        lines.append(paint("  more on any of them: longreach explain CODE, or plan with --verbose", "dim"))
     return lines
 
 

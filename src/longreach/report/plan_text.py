@@ -9,14 +9,14 @@ from longreach.units import format_bytes, format_duration, format_tokens
 _VERDICT = {"fits": ("FITS", "green"), "does_not_fit": ("DOES NOT FIT", "red"), "unknown": ("UNKNOWN", "yellow")}
 
 
-def render_plan(plan: Plan, paint: Paint, *, arithmetic: bool = False) -> str:
-    """The whole plan; `arithmetic` adds the figures behind the forecast."""
+def render_plan(plan: Plan, paint: Paint, *, verbose: bool = False) -> str:
+    """One screen; `verbose` adds the figures behind the forecast and every piece of advice in full."""
     lines = [*_headline(plan, paint), ""]
     for instance in plan.instances:
-        lines += [*_instance(instance, plan, paint, arithmetic=arithmetic), ""]
+        lines += [*_instance(instance, plan, paint, verbose=verbose), ""]
     if plan.choices:
         lines += [paint("Chosen, because it was not given", "bold"), *_choices(plan), ""]
-    lines += render_findings(plan.findings, paint)
+    lines += render_findings(plan.findings, paint, brief_advice=not verbose)
     return "\n".join(lines)
 
 
@@ -44,13 +44,13 @@ def _reason(instance: InstancePlan) -> str:
     return f"{instance.name}: needs {needed} of KV cache on each GPU to start, has {available}"
 
 
-def _instance(instance: InstancePlan, plan: Plan, paint: Paint, *, arithmetic: bool) -> list[str]:
+def _instance(instance: InstancePlan, plan: Plan, paint: Paint, *, verbose: bool) -> list[str]:
     gpus = (
         f"GPU {', '.join(map(str, instance.gpu_indices))}" if instance.gpu_indices else plan.machine.device_type.upper()
     )
     title = f"Instance {instance.name}: TP {instance.options.tensor_parallel_size} on {gpus}, port {instance.port}"
     lines = [paint(title, "bold"), *_capacity(instance)]
-    lines += ["", *_speed(instance, paint, arithmetic=arithmetic)] if instance.speed else []
+    lines += ["", *_speed(instance, paint, verbose=verbose)] if instance.speed else []
     return [*lines, "", paint("  Command", "bold"), *(f"    {line}" for line in instance.shell.splitlines())]
 
 
@@ -87,12 +87,12 @@ def _tier_row(tier: PlannedTier) -> tuple[str, str, str, str, str]:
     return (tier.name, tokens, size, tier.certainty, tier.note)
 
 
-def _speed(instance: InstancePlan, paint: Paint, *, arithmetic: bool) -> list[str]:
+def _speed(instance: InstancePlan, paint: Paint, *, verbose: bool) -> list[str]:
     lines = []
     for forecast in instance.speed:
         lines.append(paint(f"  A prompt of {format_tokens(forecast.prompt_tokens)} tokens", "bold"))
         lines += table([row for row in _speed_rows(forecast) if row[1]], indent="    ")
-        lines += [f"      {sentence}" for sentence in forecast.arithmetic] if arithmetic else []
+        lines += [f"      {sentence}" for sentence in forecast.arithmetic] if verbose else []
     for tier in instance.tier_forecasts:
         verdict = {True: "pays", False: "does not pay", None: "cannot tell whether it pays"}[tier.pays]
         lines.append(f"  {tier.name} tier   {verdict}: {tier.why}")

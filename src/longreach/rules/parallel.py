@@ -198,6 +198,14 @@ def pp_stages_uneven(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
+SPLIT_RULES: tuple[Rule, ...] = (
+    tp_does_not_divide_heads,
+    tp_does_not_divide_vocabulary,
+    tp_splits_kv_heads_unevenly,
+    tp_splits_state_unevenly,
+)
+"""Those that decide whether a tensor parallel size is possible at all."""
+
 RULES: tuple[Rule, ...] = (
     tp_does_not_divide_heads,
     tp_does_not_divide_vocabulary,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from longreach.engine.options import SpeculativeOptions
-from longreach.model.spec import IndexerLayer
+from longreach.model.spec import IndexerLayer, ModelSpec
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
@@ -16,6 +16,11 @@ _LOCAL_ARGMAX_FAMILIES = ("Qwen3_5", "Gemma4")  # MTP drafts with get_top_tokens
 def _mtp(deployment: Deployment) -> SpeculativeOptions | None:
     spec = deployment.options.speculative
     return spec if spec is not None and (spec.method == "mtp" or spec.method.endswith("_mtp")) else None
+
+
+def has_local_argmax(model: ModelSpec) -> bool:
+    """Whether the MTP draft of this model can reduce its argmax on each GPU; up to 0.32 two families can."""
+    return model.architecture.startswith(_LOCAL_ARGMAX_FAMILIES)
 
 
 def _num_mtp_layers(deployment: Deployment) -> int:
@@ -64,7 +69,7 @@ def argmax_reduction_unsupported(deployment: Deployment) -> Iterator[Diagnosis]:
     spec, architecture = _mtp(deployment), deployment.model.architecture
     if spec is None or not spec.use_local_argmax_reduction or _num_mtp_layers(deployment) == 0:
         return
-    if architecture.startswith(_LOCAL_ARGMAX_FAMILIES):
+    if has_local_argmax(deployment.model):
         return
     yield Diagnosis(
         f"use_local_argmax_reduction is refused for the MTP draft of '{deployment.model.name}'",
