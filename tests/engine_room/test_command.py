@@ -17,7 +17,7 @@ from longreach.errors import UsageError
 V32 = get_release("0.32.0")
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(engine_options(), st.sampled_from(RELEASES))
 def test_a_command_reads_back_as_the_options_it_was_made_from(options: EngineOptions, release: Release) -> None:
     command = render_command(options, release)
@@ -200,6 +200,10 @@ def parse(*words: str) -> EngineOptions:
          {"cudagraph_mode": "NONE", "compilation_extra": (("level", 3),)}),
         (["--limit-mm-per-prompt.image", "4"], {"limit_mm_per_prompt": (("image", 4),)}),
         (["--mm-processor-kwargs", '{"max_pixels": 1m}'], {"mm_processor_kwargs": (("max_pixels", 1_000_000),)}),
+        (["--mm-processor-kwargs.size.height", "2k", "--mm-processor-kwargs.size.width=3"],
+         {"mm_processor_kwargs": (("size", {"height": 2000, "width": 3}),)}),
+        (["--mm-processor-kwargs.sizes+", "a,b", "--mm-processor-kwargs.sizes+=c"],
+         {"mm_processor_kwargs": (("sizes", ["a", "b", "c"]),)}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
@@ -219,6 +223,18 @@ def test_spellings_that_vllm_accepts_are_understood(words: list[str], expected: 
         ),
         ("--hf-overrides", "my_package.override"),
         ("--speculative-config", '{"model":"draft"}'),
+        ("--speculative-config", '{"method":"ngram","num_speculative_tokens":2,"prompt_lookup_max":"4"}'),
+        ("--compilation-config", '{"cudagraph_mode":2}'),
+        (
+            "--kv-transfer-config",
+            '{"kv_connector":"OffloadingConnector","kv_role":"kv_both","kv_connector_extra_config":{}}',
+        ),
+        ("--hf-overrides", '{"rope_parameters":{"rope_type":"linear","factor":3.0}}'),
+        (
+            "--hf-overrides",
+            '{"rope_parameters":{"rope_type":"yarn","factor":"3","original_max_position_embeddings":9}}',
+        ),
+        ("--speculative-config", "None"),
         ("--limit-mm-per-prompt", '{"video":{"count":1}}'),
         ("--served-model-name", "a", "b"),
         ("--enable-lora", "--lora-modules", "a=b", "c=d"),
@@ -231,6 +247,25 @@ def test_what_the_options_cannot_express_stays_untouched(extra: tuple[str, ...])
     options = parse(*extra[:1], *extra[1:], "--port", "9")
     assert options == EngineOptions("M", host="0.0.0.0", port=9, extra_args=extra)
     assert render_command(options, V32).argv[-len(extra) :] == extra
+
+
+@pytest.mark.parametrize(
+    "tiers",
+    [
+        [{"type": "fs", "root_dir": "/a"}, {"type": "fs", "root_dir": "/b"}],
+        [{"type": "obj", "root_dir": "/a"}],
+        [{"type": "fs", "root_dir": "/a", "n_read_threads": "4"}],
+        "fs",
+    ],
+    ids=["two", "another kind", "threads as text", "no list"],
+)
+def test_tiers_that_are_not_one_folder_stay_as_written(tiers: object) -> None:
+    extra = {"cpu_bytes_to_use": 1, "spec_name": "TieringOffloadingSpec", "secondary_tiers": tiers}
+    words = {"kv_connector": "OffloadingConnector", "kv_role": "kv_both", "kv_connector_extra_config": extra}
+    offload = parse("--kv-transfer-config", json.dumps(words)).offload
+    assert offload is not None
+    assert offload.disk_path is None
+    assert dict(offload.extra) == {"spec_name": "TieringOffloadingSpec", "secondary_tiers": tiers}
 
 
 def test_a_disk_tier_without_its_spec_is_not_read_as_a_disk_tier() -> None:
@@ -266,6 +301,10 @@ def test_the_model_is_found_wherever_it_stands(argv: tuple[str, ...]) -> None:
         (["--numa-bind-nodes", "a"], "--numa-bind-nodes 'a' is not a number that vLLM reads"),
         (["--limit-mm-per-prompt", "image=4"], "--limit-mm-per-prompt 'image=4' is not a JSON object"),
         (["--speculative-config", "{method: mtp}"], "--speculative-config '{method: mtp}' is not a JSON object"),
+        (
+            ["--mm-processor-kwargs", '{"max_pixels": 1.5G}'],
+            "--mm-processor-kwargs '{\"max_pixels\": 1.5G}' is not a JSON object",
+        ),
         (["--enforce-eager=true"], "'--enforce-eager=true' does not parse"),
         (["--max-model-len"], "'--max-model-len' does not parse"),
         (["--enforce-eager", "True"], "bare word 'True' in the command"),

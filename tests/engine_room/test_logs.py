@@ -134,9 +134,9 @@ LINES: list[tuple[str, str, LogEvent | None]] = [
     (
         "0.32",
         "Padding mamba page size by 2.50% to ensure that mamba page size and attention page size are exactly equal.",
-        events.PaddingWaste(0.025),
+        events.StatePadding(0.025),
     ),
-    ("0.32", "Add 2 padding layers, may waste at most 6.25% KV cache memory", events.PaddingWaste(0.0625, 2)),
+    ("0.32", "Add 2 padding layers, may waste at most 6.25% KV cache memory", events.PaddingLayers(2, 0.0625)),
     (
         "0.32",
         "Creating v1 connector with name: OffloadingConnector and engine_id: 7",

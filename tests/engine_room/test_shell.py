@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from longreach.engine.command import render_command
@@ -21,6 +21,7 @@ commands = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(commands)
 @example(ServeCommand(("vllm", "serve", "a\\\nb", "\\", "--x", '{"a": "it\'s \\"q\\" $HOME `ls`"}')))
 @example(ServeCommand(("vllm", "serve", "", "#", "~", "*", "!", "a;b", "|", "&", "\n")))

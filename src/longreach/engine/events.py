@@ -170,11 +170,18 @@ class HybridBlockSize:
 
 
 @dataclass(frozen=True, slots=True)
-class PaddingWaste:
-    """KV memory lost to padding, as a share 0..1: recurrent pages, or layers that even out the groups."""
+class StatePadding:
+    """Pages of recurrent state grew by this share (0.95 = nearly doubled) to be as large as attention pages."""
 
-    share: float
-    num_padding_layers: int | None = None
+    growth: float
+
+
+@dataclass(frozen=True, slots=True)
+class PaddingLayers:
+    """Layers added to even out the KV groups, and the largest share 0..1 of KV memory they may waste."""
+
+    num_layers: int
+    max_waste: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +330,8 @@ LogEvent = (
     | KvCacheDtype
     | ChunkedPrefill
     | HybridBlockSize
-    | PaddingWaste
+    | StatePadding
+    | PaddingLayers
     | OffloadConnector
     | OffloadSpec
     | SecondaryTier

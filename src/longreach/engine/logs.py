@@ -210,10 +210,10 @@ _ROWS: tuple[tuple[str, _Builder], ...] = (
         lambda match: events.ChunkedPrefill(int(match[1])),
     ),
     (r"Setting attention block size to (\d+) tokens", lambda match: events.HybridBlockSize(int(match[1]))),
-    (r"Padding mamba page size by ([\d.]+)%", lambda match: events.PaddingWaste(float(match[1]) / 100)),
+    (r"Padding mamba page size by ([\d.]+)%", lambda match: events.StatePadding(float(match[1]) / 100)),
     (
         r"Add (\d+) padding layers, may waste at most ([\d.]+)% KV cache memory",
-        lambda match: events.PaddingWaste(float(match[2]) / 100, int(match[1])),
+        lambda match: events.PaddingLayers(int(match[1]), float(match[2]) / 100),
     ),
     (r"Creating v1 connector with name: (\w+)", lambda match: events.OffloadConnector(match[1])),
     (r"Creating offloading spec with name: (\S+)", lambda match: events.OffloadSpec(match[1])),
