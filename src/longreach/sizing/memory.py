@@ -1,28 +1,34 @@
-"""Where one GPU's bytes go: weights, what runs beside them, and what is left to the KV cache."""
+"""Where one GPU's memory goes: weights, KV cache, and the rest (activations, sampling, graphs, libraries, rope table).
+
+Only `--kv-cache-memory-bytes` makes the KV size exact. Under `--gpu-memory-utilization` vLLM measures the rest by running the
+model, which nothing can do beforehand: the range here is calibrated on published start-up logs (docs/sizing.md).
+"""
 
 from dataclasses import dataclass
 
 from longreach.hardware.spec import Machine
-from longreach.model.spec import ModelSpec, QuantizationName
+from longreach.model.spec import ModelSpec
 from longreach.sizing.values import MemoryBudget
+from longreach.sizing.weights import WeightsPlan, plan_weights
 from longreach.units import GIB, Certainty
 
-_BITS: dict[QuantizationName, tuple[float, float]] = {
-    "none": (16, 16),
-    "fp8": (8, 8.6),
-    "fp8-weight-only": (8, 8.6),
-    "w8a8-int8": (8, 8.6),
-    "w4a16": (4.1, 4.7),
-    "w4a8-int8": (4.1, 4.7),
-    "nvfp4": (4.5, 5.0),
-    "mxfp4": (4.25, 4.7),
-}
-_CONTEXT_BYTES = (GIB // 2, GIB + GIB // 2)  # CUDA context, NCCL, CUDA graphs
+ByteRange = tuple[int, int]
+
+_LIBRARIES = (0.1 * GIB, 0.6 * GIB)  # CUDA context beyond what the driver hides, kernel workspaces
+_COLLECTIVES = (0.0, 1.0 * GIB)  # NCCL and all-reduce buffers, with more than one GPU
+_GRAPHS = (0.0, 1.2 * GIB)
+_TOWERS = (0.0, 1.5 * GIB)  # a vision or audio encoder's pass over its largest input
+_BODY_VALUES = (0.5, 1.6)  # copies of a batch's activations alive at once
+_STREAM_VALUES = (2.0, 4.0)  # residual streams beside them, in hidden sizes
+_LOGIT_COPIES = (2.0, 8.5)  # of float32 logits of every sequence, while sampling is warmed up
+_TYPICAL_WIDTH = 13.0  # matrix columns of a layer over its hidden size, where active parameters are not known
+_ACTIVATION_BYTES = 2
+_LOGIT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryRequest:
-    """What decides one GPU's budget. Sizes in bytes."""
+    """What decides one GPU's budget."""
 
     model: ModelSpec
     machine: Machine
@@ -30,62 +36,91 @@ class MemoryRequest:
     pp_size: int
     max_num_batched_tokens: int
     max_num_seqs: int
-    rope_table_bytes: int
-    gpu_memory_utilization: float
-    kv_cache_memory_bytes: int | None = None
-    mm_ipc_gpu_memory_bytes: int = 0
+    rope_table_bytes: int = 0
+    gpu_memory_utilization: float = 0.92
+    kv_cache_memory_bytes: int | None = None  # per GPU, as the flag states it
+    mm_ipc_gpu_memory_bytes: int = 0  # taken out of KV
     use_draft_layers: bool = False
 
 
 def budget_memory(request: MemoryRequest) -> MemoryBudget:
-    """The budget of one GPU; what cannot be known is None."""
-    gpu = request.machine.gpu
-    total = (
-        (gpu.cuda_memory_bytes or ((gpu.memory_bytes, gpu.memory_bytes) if gpu.memory_bytes else None)) if gpu else None
-    )
-    weights, certainty, source = _weights(request)
-    activations = request.max_num_batched_tokens * request.model.hidden_size * 2
-    other = tuple(
-        context + request.rope_table_bytes + factor * activations
-        for context, factor in zip(_CONTEXT_BYTES, (4, 16), strict=True)
-    )
-    left = _left(request, total, weights, (other[0], other[1]))
-    explicit = request.kv_cache_memory_bytes
-    kv = left
-    if explicit is not None:
-        kv = (explicit - request.mm_ipc_gpu_memory_bytes,) * 2
+    """Divide one GPU's memory; every figure with its certainty."""
+    total = _gpu_total_bytes(request.machine)
+    weights = plan_weights(request.model, request.tp_size, request.pp_size, use_draft_layers=request.use_draft_layers)
+    other = estimate_other_bytes(request)
+    kv_bytes, certainty = _kv_bytes(request, total, weights.bytes_per_gpu, other)
     return MemoryBudget(
         gpu_total_bytes=total,
-        weights_bytes=weights,
-        weights_certainty=certainty,
-        weights_source=source,
-        other_bytes=(other[0], other[1]),
+        weights_bytes=weights.bytes_per_gpu,
+        weights_certainty=weights.certainty,
+        weights_source=weights.source,
+        other_bytes=other,
         rope_table_bytes=request.rope_table_bytes,
-        kv_bytes=kv,
-        kv_certainty="exact" if explicit is not None else "range" if kv else "unknown",
-        fits=None if left is None else left[1] >= max(explicit or 0, 1),
+        kv_bytes=kv_bytes,
+        kv_certainty=certainty,
+        fits=_fits(request, total, weights, other),
     )
 
 
-def _weights(request: MemoryRequest) -> tuple[tuple[int, int] | None, Certainty, str]:
-    model, world = request.model, request.tp_size * request.pp_size
-    if model.weights.total_bytes is not None:
-        share = model.weights.total_bytes // world
-        return (share, share), "estimate", model.weights.source
-    bits = _BITS.get(model.weights.quantization)
-    if model.parameters.total is None or bits is None:
-        return None, "unknown", "parameters or weight format are unknown"
-    wide = model.parameters.embedding * 2
-    rest = model.parameters.total - model.parameters.embedding
-    low, high = (int((rest * bit / 8 + wide) / world) for bit in bits)
-    return (low, high), "range", f"{model.parameters.total:,} parameters at {bits[0]:g} to {bits[1]:g} bits"
+def estimate_other_bytes(request: MemoryRequest) -> ByteRange:
+    """Everything but weights and KV, least and most: libraries, collectives, graphs, activations, sampling, rope table."""
+    model = request.model
+    batch = request.max_num_batched_tokens * _ACTIVATION_BYTES
+    logits = min(request.max_num_seqs, request.max_num_batched_tokens) * model.vocab_size * _LOGIT_BYTES
+    width = _layer_width(model) / request.tp_size
+    num_gpus = request.tp_size * request.pp_size
+
+    def end(side: int) -> int:
+        size = _LIBRARIES[side] + _GRAPHS[side]
+        size += _COLLECTIVES[side] if num_gpus > 1 else 0
+        size += _TOWERS[side] if model.is_multimodal else 0
+        size += _BODY_VALUES[side] * batch * (width + _STREAM_VALUES[side] * model.hidden_size)
+        size += _LOGIT_COPIES[side] * logits
+        return int(size + (request.rope_table_bytes if side else 0))
+
+    return end(0), end(1)
 
 
-def _left(
-    request: MemoryRequest, total: tuple[int, int] | None, weights: tuple[int, int] | None, other: tuple[int, int]
-) -> tuple[int, int] | None:
-    if total is None or weights is None:
+def _layer_width(model: ModelSpec) -> float:
+    """Columns of a layer's matrices taken together: active parameters over layers and hidden size."""
+    if model.parameters.active is None:
+        return _TYPICAL_WIDTH * model.hidden_size
+    return model.parameters.active / model.num_layers / model.hidden_size
+
+
+def _gpu_total_bytes(machine: Machine) -> ByteRange | None:
+    """As CUDA sees it; where only the driver's figure is known, CUDA sees 250 to 770 MiB less."""
+    if machine.gpu is None:
         return None
-    low = int(total[0] * request.gpu_memory_utilization) - weights[1] - other[1] - request.mm_ipc_gpu_memory_bytes
-    high = int(total[1] * request.gpu_memory_utilization) - weights[0] - other[0] - request.mm_ipc_gpu_memory_bytes
-    return low, high
+    if machine.gpu.cuda_memory_bytes is not None:
+        return machine.gpu.cuda_memory_bytes
+    total = machine.gpu.memory_bytes
+    if total is None:
+        return None
+    return (total - 770 * 2**20, total - 250 * 2**20) if machine.gpu.vendor.lower() == "nvidia" else (total, total)
+
+
+def _kv_bytes(
+    request: MemoryRequest, total: ByteRange | None, weights: ByteRange | None, other: ByteRange
+) -> tuple[ByteRange | None, Certainty]:
+    if request.kv_cache_memory_bytes is not None:
+        left = request.kv_cache_memory_bytes - request.mm_ipc_gpu_memory_bytes
+        return (left, left), "exact"
+    if total is None or weights is None:
+        return None, "unknown"
+    low = total[0] * request.gpu_memory_utilization - weights[1] - other[1]
+    high = total[1] * request.gpu_memory_utilization - weights[0] - other[0]
+    taken = request.mm_ipc_gpu_memory_bytes
+    return (int(low) - taken, int(high) - taken), "range"
+
+
+def _fits(request: MemoryRequest, total: ByteRange | None, weights: WeightsPlan, other: ByteRange) -> bool | None:
+    """Whether weights, the rest and the KV asked for share the card: True and False are sure, None is not."""
+    if total is None or weights.bytes_per_gpu is None:
+        return None
+    asked = request.kv_cache_memory_bytes or 0
+    if weights.bytes_per_gpu[1] + other[1] + asked <= total[0]:
+        return True
+    if weights.bytes_per_gpu[0] + other[0] + asked > total[1]:
+        return False
+    return None

@@ -37,12 +37,11 @@ def plan_rope(model: ModelSpec, max_model_len: int, yarn: str = "auto") -> RopeP
     original = _original_length(model, model.rope)
     if factor is None:
         factor = max(1.0, ceil(max_model_len / original / _FACTOR_STEP) * _FACTOR_STEP)
-    return _scaled(
-        model, model.rope, max_model_len, YarnOptions(factor, original, model.rope.override_path, model.rope.parameters)
-    )
+    options = YarnOptions(factor, original, model.rope.override_path, model.rope.parameters)
+    return _scaled(model, max_model_len, options)
 
 
-def _scaled(model: ModelSpec, rope: RopeSpec, max_model_len: int, options: YarnOptions) -> RopePlan:
+def _scaled(model: ModelSpec, max_model_len: int, options: YarnOptions) -> RopePlan:
     reached, factor = options.max_position_embeddings, options.factor
     stretch = (
         f"YaRN factor {factor:g} x {format_tokens(options.original_max_position_embeddings)} = {format_tokens(reached)}"
