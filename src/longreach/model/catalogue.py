@@ -16,7 +16,7 @@ from longreach.units import did_you_mean
 
 _Entry = Mapping[str, object]
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def find_catalogue_model(reference: str) -> CatalogueMatch | None:
     if checkpoint is not None:
         return CatalogueMatch(str(checkpoint[0]), cast("QuantizationName | None", checkpoint[1]))
     organisation, _, last = wanted.rpartition("/")
-    return CatalogueMatch(last, None) if organisation and "/" not in organisation and _is_name(last) else None
+    return CatalogueMatch(last, None) if _NAME.fullmatch(organisation) and _is_name(last) else None
 
 
 def load_catalogue_model(name: str) -> ModelSpec:
@@ -66,6 +66,11 @@ def load_catalogue_model(name: str) -> ModelSpec:
     entry = _read(match.name)
     spec = parse_model_config(_expanded_config(entry), match.name)
     return with_quantization(_with_facts(spec, entry), match.name, match.quantization)
+
+
+def catalogue_config(name: str) -> Mapping[str, object]:
+    """The fields of the published config.json that the catalogue holds, by catalogue name."""
+    return _expanded_config(_read(name))
 
 
 def checkpoint_bytes(name: str, quantization: QuantizationName) -> CheckpointBytes | None:

@@ -92,10 +92,10 @@ class Fields:
         return None
 
     def per_layer(self, length: int, values: Sequence[_T] | None, field_name: str) -> tuple[_T, ...] | None:
-        """The list, when it has one entry a layer; a wrong length is noted. Longer lists end with draft layers."""
+        """The list, when it has one entry a layer; any other length is noted. Entries of MTP layers may follow."""
         if values is None:
             return None
-        if len(values) < length:
+        if len(values) not in (length, length + self.count("num_nextn_predict_layers", "mtp_num_hidden_layers")):
             self.problems.append(
                 f"{self._label(field_name)}: {len(values)} entries, expected one for each of {length} layers"
             )

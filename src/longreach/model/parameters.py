@@ -24,7 +24,7 @@ def count_parameters(
     embedding = embedding_parameters(decoder)
     traits = find_traits(decoder)
     blocks = read_blocks(decoder, traits.feed_forward) if traits is not None else None
-    if traits is None or blocks is None:
+    if traits is None or not blocks:
         return ParameterCount(total=None, embedding=embedding, active=None, certainty="estimate")
     recipe = _mixer_recipe(decoder, traits)
     mixed = sum(mixer_parameters(layer, recipe) for layer in layers)

@@ -26,14 +26,12 @@ def gated_delta_layer(decoder: Decoder) -> GatedDeltaNetLayer:
 
 
 def kimi_delta_layer(decoder: Decoder, *, checkpoints_prefill: bool) -> KdaLayer:
-    """Kimi-Linear and Kimi-K3 keep the sizes in `linear_attn_config`."""
-    inner = decoder.text.nested("linear_attn_config") or decoder.text
-    return KdaLayer(
-        num_heads=inner.positive("num_heads", "linear_num_heads", most=_MOST),
-        head_dim=inner.positive("head_dim", "linear_head_dim", most=_MOST),
-        conv_kernel=inner.positive("short_conv_kernel_size", "linear_conv_kernel_dim", most=_MOST),
-        checkpoints_prefill=checkpoints_prefill,
-    )
+    """Kimi-Linear and Kimi-K3 keep the sizes in `linear_attn_config`, GLM-5.3-Flash in fields that start `linear_`."""
+    inner, names = decoder.text.nested("linear_attn_config"), ("num_heads", "head_dim", "short_conv_kernel_size")
+    if inner is None:
+        inner, names = decoder.text, ("linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim")
+    num_heads, head_dim, conv_kernel = (inner.positive(name, most=_MOST) for name in names)
+    return KdaLayer(num_heads, head_dim, conv_kernel, checkpoints_prefill)
 
 
 def bailing_delta_layer(decoder: Decoder) -> KdaLayer:

@@ -24,7 +24,8 @@ _PER_LAYER_THETA = ("rope_local_base_freq", "swa_rope_theta")
 
 
 def read_rope(decoder: Decoder) -> RopeSpec:
-    """The rope dict of the language model, with `rope_theta` and `partial_rotary_factor` folded in.
+    """The rope dict of the language model, with `rope_theta` and `partial_rotary_factor` folded in and the older key
+    `type` written as `rope_type` (vLLM refuses a config that has both with different values).
 
     Of a dict per layer type (Gemma) the full-attention part counts.
     """
@@ -38,7 +39,7 @@ def read_rope(decoder: Decoder) -> RopeSpec:
     return RopeSpec(
         rope_type=rope_type(rope),
         theta=theta,
-        rotary_dim=_rotary_dim(decoder, rope),
+        rotary_dim=_rotary_dim(decoder, rope, full_head_dim=by_layer),
         parameters=_parameters(rope, theta, _partial(text, rope)),
         override_path=text.path,
         factor=rope.number("factor"),
@@ -86,17 +87,20 @@ def _partial(text: Fields, rope: Fields) -> float | None:
     return rope.number("partial_rotary_factor") or text.number("partial_rotary_factor", "rotary_pct")
 
 
-def _rotary_dim(decoder: Decoder, rope: Fields) -> int | None:
+def _rotary_dim(decoder: Decoder, rope: Fields, *, full_head_dim: bool) -> int | None:
     text = decoder.text
+    head_dim = text.optional_positive("global_head_dim") if full_head_dim else None
     if text.has("kv_lora_rank"):
         return text.optional_positive("qk_rope_head_dim") if text.values.get("qk_rope_head_dim") else None
     if text.has("rotary_dim"):
         return text.positive("rotary_dim")
-    return int(decoder.head_dim * (_partial(text, rope) or 1.0))
+    return int((head_dim or decoder.head_dim) * (_partial(text, rope) or 1.0))
 
 
 def _parameters(rope: Fields, theta: float | None, partial: float | None) -> tuple[tuple[str, object], ...]:
-    folded: dict[str, object] = dict(rope.values)
+    folded: dict[str, object] = {key: value for key, value in rope.values.items() if key != "type"}
+    if rope.has("type"):
+        folded["rope_type"] = rope_type(rope)
     if theta is not None and "rope_theta" not in folded:
         folded["rope_theta"] = int(theta) if theta.is_integer() else theta
     if partial is not None and "partial_rotary_factor" not in folded:
