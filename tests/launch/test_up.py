@@ -223,6 +223,16 @@ def test_a_listener_that_fails_does_not_save_the_engine(settings: UpSettings, ma
     assert not any(Path(f"/proc/{pid}").exists() for pid in started_pids(seen))
 
 
+def test_down_ends_the_orphans_of_a_killed_server(settings: UpSettings, make_spec: MakeSpec, heard: Heard) -> None:
+    up([make_spec(mode="with a helper")], settings, heard)
+    (first,) = running(settings)
+    os.kill(first.process.pid, signal.SIGKILL)
+    os.waitpid(first.process.pid, 0)
+    (end,) = down([], settings.folder, heard, settings.stop_times).instances
+    assert (end.life_before, end.outcome) == ("dead", "stopped")
+    assert read_family(first.process) == ()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stop_signal_during_the_start_ends_the_engine(
     number: signal.Signals, settings: UpSettings, make_spec: MakeSpec, heard: Heard

@@ -150,7 +150,7 @@ def _end_instance(
         on_event(EngineStopping(instance.name, instance.process.pid))
     end = end_engine(instance, times, signals.is_hurried)
     on_event(EngineStopped(instance.name, end.result, end.removed_files))
-    outcome: Outcome = "survived" if end.result.survivors else "stopped" if life == "alive" else "was not running"
+    outcome: Outcome = "survived" if end.result.survivors else "stopped" if end.result.num_ended else "was not running"
     return InstanceEnd(
         deployment=deployment,
         name=instance.name,
