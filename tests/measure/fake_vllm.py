@@ -23,8 +23,10 @@ CACHE_CONFIG = (
 class FakeVllm:
     """The options are fixed at the start; the counters move."""
 
-    max_model_len: int = 4096
+    max_model_len: int | None = 4096
     reports_cached_tokens: bool = True
+    reports_usage: bool = True
+    has_chat_template: bool = True
     has_metrics: bool = True
     has_tokenize: bool = True
     first_repeat_misses: bool = False  # as hybrids do
@@ -62,8 +64,10 @@ class FakeVllm:
 
     async def _complete(self, request: web.Request, body: dict[str, object]) -> web.StreamResponse:
         self.bodies.append(body)
+        if not self.has_chat_template and "messages" in body:
+            return web.json_response({"error": {"message": "no chat template"}}, status=400)
         text, tokens = self._read_prompt(body)
-        if len(tokens) + 1 > self.max_model_len:
+        if self.max_model_len is not None and len(tokens) + 1 > self.max_model_len:
             message = f"This model's maximum context length is {self.max_model_len} tokens."
             error = {"message": message, "type": "BadRequestError", "param": "input_tokens", "code": 400}
             return web.json_response({"error": error}, status=400)
@@ -117,7 +121,8 @@ class FakeVllm:
         usage: dict[str, object] = {"prompt_tokens": num_prompt, "completion_tokens": len(words)}
         if self.reports_cached_tokens:
             usage["prompt_tokens_details"] = {"cached_tokens": cached}
-        await self._event(response, {"choices": [], "usage": usage})
+        if self.reports_usage:
+            await self._event(response, {"choices": [], "usage": usage})
         await response.write(b"data: [DONE]\n\n")
         return response
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from tests.measure.fake_vllm import TEMPLATE_TOKENS, FakeVllm
 
-from longreach.errors import InputFileError, UsageError
+from longreach.errors import InputFileError, LongreachError, UsageError
+from longreach.forecast.values import Span
 from longreach.measure.progress import VerifyEvent
-from longreach.measure.target import ExpectedServer, VerifySettings, VerifyTarget
+from longreach.measure.target import ExpectedServer, ExpectedSpeed, VerifySettings, VerifyTarget
 from longreach.measure.verify import verify
 from longreach.measure.verify_report import VerifyReport
 
@@ -215,7 +216,46 @@ async def test_cancelling_stops_the_server_and_keeps_what_is_known(serve_handler
 
 async def test_events_tell_each_step_with_its_forecast(serve_handler: Serve) -> None:
     events: list[VerifyEvent] = []
-    async with serve_handler(FakeVllm()) as url:
-        await verify(VerifyTarget(url, expected=PLANNED), SETTINGS, events.append)
-    steps = [(event.phase, event.detail) for event in events if event.state == "finished"]
-    assert steps == [("reach", ""), ("prompt", ""), ("send", "cold"), ("send", "warm 1")]
+    speed = ExpectedSpeed(2000, Span(1.0, 9.0), Span(0.1, 0.3), Span(10.0, 20.0))
+    expected = dataclasses.replace(PLANNED, speed=speed)
+    async with serve_handler(FakeVllm(prefill_s_per_token=6e-4)) as url:
+        await verify(VerifyTarget(url, expected=expected), SETTINGS, events.append)
+    steps = [(event.phase, event.detail, event.estimate_s) for event in events if event.state == "finished"]
+    assert steps == [("reach", "", None), ("prompt", "", None), ("send", "cold", 9.0), ("send", "warm 1", 0.3)]
+    assert ("cold", "running") in {(event.detail, event.state) for event in events}
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        (FakeVllm(has_chat_template=False), "no chat template"),
+        (FakeVllm(reports_usage=False), "without a usage object"),
+    ],
+    ids=["no_template", "no_usage"],
+)
+async def test_a_server_that_fails_the_small_request_is_quoted(
+    serve_handler: Serve, server: FakeVllm, words: str
+) -> None:
+    report = await run(serve_handler, server)
+    assert report.sends == ()
+    assert report.items[-1].name == "requests_complete"
+    assert words in evidence(report, "requests_complete")
+
+
+async def test_length_must_be_known_or_named(serve_handler: Serve) -> None:
+    settings = VerifySettings(output_tokens=16)
+    with pytest.raises(UsageError, match="how long a prompt"):
+        await run(serve_handler, FakeVllm(max_model_len=None), settings, ExpectedServer())
+
+
+@pytest.mark.parametrize(
+    ("content", "error"), [(None, InputFileError), (b"\xff\xfe", InputFileError), (b" \n", UsageError)], ids=repr
+)
+async def test_unusable_prompt_files_are_named(
+    serve_handler: Serve, tmp_path: Path, content: bytes | None, error: type[LongreachError]
+) -> None:
+    path = tmp_path / "prompt.txt"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(error, match=str(path)):
+        await run(serve_handler, FakeVllm(), VerifySettings(prompt_file=path))
