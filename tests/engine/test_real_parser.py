@@ -51,7 +51,7 @@ def meant(options: EngineOptions) -> dict[str, Any]:
     for flag in FLAGS:
         value = getattr(options, flag.field)
         if flag.kind != "json" and flag.key is None and value is not None:
-            values[flag.field] = list(value) if isinstance(value, tuple) else value
+            values[flag.field] = value
     if options.served_model_name is not None:
         values["served_model_name"] = [options.served_model_name]
     if options.max_model_len_auto:
@@ -63,7 +63,8 @@ def meant(options: EngineOptions) -> dict[str, Any]:
     transfer = JSON_FLAGS["--kv-transfer-config"].encode(options)
     values["offload"] = transfer and list(transfer.values())
     values["cudagraph_mode"] = options.cudagraph_mode
-    return values
+    as_json: dict[str, Any] = json.loads(json.dumps(values))
+    return as_json
 
 
 PREFIX_VALUES: dict[str, tuple[str, object]] = {

@@ -13,6 +13,10 @@ from longreach.engine.events import LogEvent
 from longreach.units import GIB
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_OUTER = re.compile(  # what compose, journald and container runtimes put before a line
+    r"(?:[\w.\-]+ *\| |[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [^\s\[]+\[\d+\]: )?"
+    r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)? )?"
+)
 _PREFIX = re.compile(
     r"(?:\((?P<process>[\w.\-]+)(?: rank=\d+)?(?: [a-z]+=\d+)*? pid=(?P<pid>\d+)\)\s*)?"
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\] ?"
@@ -35,8 +39,8 @@ class LogLine:
 
 
 def split_log_line(line: str) -> LogLine:
-    """Take colours, process tag, level, time and place off a line; of a redrawn progress line the last state stays."""
-    plain = _ANSI.sub("", line.rstrip("\r\n")).rpartition("\r")[2]
+    """Take container prefix, colours, process tag, level, time and place off; of a redrawn progress line the last state stays."""
+    plain = _OUTER.sub("", _ANSI.sub("", line.rstrip("\r\n")).rpartition("\r")[2], count=1)
     for prefix in (_PREFIX, _BARE_PREFIX, _UVICORN):
         match = prefix.search(plain) if prefix is _PREFIX else prefix.match(plain)
         if match:
