@@ -11,6 +11,8 @@ from longreach.engine.metrics import parse_metrics
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 REFUSALS = {
+    "fp8-refused": ("kv_dtype_unsupported", "Worker", "--kv-cache-dtype auto"),
+    "no-model": ("model_not_cached_and_hub_unreachable", None, "local folder"),
     "kv-too-small": ("kv_too_small_for_max_len", "EngineCore", "--max-model-len 16256"),
     "offload-refused": ("offload_needs_gpu", "Worker", "spec_module_path"),
     "port-in-use": ("port_in_use", None, "--port"),

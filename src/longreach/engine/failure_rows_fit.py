@@ -232,8 +232,8 @@ _KINDS = (
     FailurePattern(
         "kv_dtype_unsupported",
         r"FlashAttention does not support fp8.*kv-cache on this device|requires the SM100 trtllm-gen FlashInfer path"
-        r"|with FP8 KV cache not yet supported",
-        "the attention backend of this card does not take that KV dtype",
+        r"|with FP8 KV cache not yet supported|FP8 KV cache on CPU requires",
+        "the attention backend of this device does not take that KV dtype",
         "--kv-cache-dtype auto",
     ),
     FailurePattern(

@@ -161,6 +161,13 @@ _MODEL = (
         "check the path; a private repository needs HF_TOKEN",
     ),
     FailurePattern(
+        "model_not_cached_and_hub_unreachable",
+        r"We couldn't connect to '(?P<url>[^']*)' to load the files"
+        r"|LocalEntryNotFoundError: .*(?:cannot find|not found).*local cache",
+        "the model is neither a folder here nor in the cache, and the hub cannot be reached",
+        "check the path of a local folder; or fetch the model first where there is a network (hf download)",
+    ),
+    FailurePattern(
         "model_config_missing",
         r"Could not detect config format for no config file found",
         "the folder holds no config.json",
