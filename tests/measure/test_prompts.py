@@ -37,7 +37,7 @@ def tokenizer(request: pytest.FixtureRequest) -> LocalTokenizer:
     return train(1000, pre_tokenizers.Metaspace(prepend_scheme="always", split=False), decoders.Metaspace())
 
 
-@pytest.mark.parametrize("num_tokens", [400, 1000, 1001, 1002, 1003, 9999, 32_768])
+@pytest.mark.parametrize("num_tokens", [400, 1000, 1001, 1002, 1003, 20_001])
 async def test_prompt_is_exact(tokenizer: LocalTokenizer, num_tokens: int) -> None:
     prompt = await build_prompt(PromptWish(num_tokens, "5a17", "s", NEEDLES), tokenizer)
     assert await tokenizer.count(prompt.text) == prompt.num_tokens == num_tokens
@@ -58,10 +58,10 @@ async def test_salt_alone_changes_between_runs_of_one_seed(tokenizer: LocalToken
 @pytest.mark.parametrize("depths", [(0.0,), (0.1, 0.5, 0.9), (1.0,)], ids=str)
 async def test_needles_lie_at_their_depths(tokenizer: LocalTokenizer, depths: tuple[float, ...]) -> None:
     needles = choose_needles("s", depths)
-    text = (await build_prompt(PromptWish(20_000, "5a17", "s", needles), tokenizer)).text
+    text = (await build_prompt(PromptWish(15_000, "5a17", "s", needles), tokenizer)).text
     for needle in needles:
         assert text.count(needle.sentence) == 1
-        assert text.index(needle.sentence) / len(text) == pytest.approx(needle.depth, abs=0.03)
+        assert text.index(needle.sentence) / len(text) == pytest.approx(needle.depth, abs=0.04)
 
 
 async def test_too_short_a_prompt_names_what_it_needs(tokenizer: LocalTokenizer) -> None:

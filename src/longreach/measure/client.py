@@ -49,6 +49,10 @@ class Answer:
         raise ServerError(f"{self.url} answers HTTP {self.status}", reason, f"try it by hand: curl -i {self.url}")
 
 
+# vLLM closes an idle connection after 5 s; one reused at that moment would break a request that is in order.
+_KEEP_ALIVE_S = 2.0
+
+
 class _Broken(Exception):  # noqa: N818 - not an error of ours: a failure on its way into a result
     def __init__(self, kind: FailureKind, error: ApiError, status: int | None = None) -> None:
         super().__init__(error.message)
@@ -163,7 +167,7 @@ async def open_client(endpoint: Endpoint, timeouts: Timeouts | None = None) -> A
     session = aiohttp.ClientSession(
         headers=endpoint.headers,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_s),
-        connector=aiohttp.TCPConnector(limit=0),
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
     )
     async with session:
         yield Client(session, endpoint, limits)
