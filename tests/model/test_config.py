@@ -207,3 +207,21 @@ def _published(name: str) -> dict[str, object]:
 def test_every_catalogue_config_survives_a_json_round_trip() -> None:
     for name in catalogue_names():
         assert _published(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "indices"),
+    [
+        ("qwen3-8b", (0, 1, 2, 3)),
+        ("falcon-h1-3b", (0, 0, 1, 1)),
+        ("deepseek-v3.2", (0, 0, 1, 1)),
+        ("longcat-flash-chat", (0, 0, 1, 1)),
+        ("nemotron-3-nano-30b-a3b", (0, 2, 4, 5)),
+        ("deepseek-v4-flash", (2, 2, 3, 4)),
+        ("lfm2-24b-a2b", None),
+    ],
+)
+def test_every_cache_knows_its_decoder_layer(name: str, indices: tuple[int, ...] | None) -> None:
+    model = load_catalogue_model(name)
+    assert (model.layer_indices[:4] if model.layer_indices is not None else None) == indices
+    assert model.layer_indices is None or len(model.layer_indices) == len(model.layers)

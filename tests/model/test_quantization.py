@@ -26,6 +26,8 @@ def _compressed(fmt: str, bits: int, inputs: object = "dynamic") -> dict[str, ob
         ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "other"),
         ({"quant_method": "modelopt", "quant_algo": "FP8"}, "fp8"),
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4"),
+        ({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}, "other"),
+        ({"quant_method": "modelopt"}, "fp8"),
         ({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4"}}, "nvfp4"),
         ({"quant_method": "compressed-tensors", "format": "pack-quantized"}, "w4a16"),
         (_compressed("pack-quantized", 4), "w4a16"),

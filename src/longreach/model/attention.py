@@ -104,11 +104,11 @@ def _from_window_only(decoder: Decoder) -> tuple[Reach, ...]:
     return tuple("full" if index < first else "sliding" for index in range(decoder.num_layers))
 
 
-def read_encoder_decoder_layers(decoder: Decoder) -> tuple[AttentionLayer | CrossAttentionLayer, ...]:
+def read_encoder_decoder_layers(decoder: Decoder) -> tuple[tuple[AttentionLayer, CrossAttentionLayer], ...]:
     """Whisper: every decoder layer caches its own tokens and the encoder's."""
     cross = CrossAttentionLayer(
         num_kv_heads=decoder.num_kv_heads,
         head_dim=decoder.head_dim,
         max_encoder_tokens=decoder.text.positive("max_source_positions"),
     )
-    return (plain_layer(decoder, "full"), cross) * decoder.num_layers
+    return ((plain_layer(decoder, "full"), cross),) * decoder.num_layers

@@ -36,6 +36,14 @@ class CatalogueMatch:
     quantization: QuantizationName | None
 
 
+@dataclass(frozen=True, slots=True)
+class PublishedSizes:
+    """What a publisher says of the size of a model, as far as known."""
+
+    total_parameters: int | None  # tensor elements of the repository
+    active_parameters: str | None  # in the publisher's words: "3B", "27B on average"
+
+
 def catalogue_names() -> tuple[str, ...]:
     """Every model of the catalogue, sorted."""
     return tuple(sorted(item.name.removesuffix(".json") for item in _folder().iterdir() if item.name.endswith(".json")))
@@ -71,6 +79,14 @@ def load_catalogue_model(name: str) -> ModelSpec:
 def catalogue_config(name: str) -> Mapping[str, object]:
     """The fields of the published config.json that the catalogue holds, by catalogue name."""
     return _expanded_config(_read(name))
+
+
+def published_sizes(name: str) -> PublishedSizes:
+    """The published sizes of a catalogue model, beside what its config comes to."""
+    total, active = (_read(name).get(key) for key in ("total_parameters", "active_parameters"))
+    value = total.get("value") if isinstance(total, Mapping) else None
+    text = active.get("text") if isinstance(active, Mapping) else None
+    return PublishedSizes(value if isinstance(value, int) else None, text if isinstance(text, str) else None)
 
 
 def checkpoint_bytes(name: str, quantization: QuantizationName) -> CheckpointBytes | None:

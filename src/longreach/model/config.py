@@ -1,7 +1,7 @@
 """A Hugging Face config, as a `ModelSpec`. Pure: a mapping in, a value or a `LongreachError` out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from longreach.errors import UnknownModelError
 from longreach.model.attention import read_attention_layers
@@ -11,7 +11,7 @@ from longreach.model.hybrids import COUNTED
 from longreach.model.parameters import count_parameters
 from longreach.model.quantization import read_forced_kv_cache_dtype, read_quantization
 from longreach.model.rope import read_max_position_embeddings, read_rope
-from longreach.model.spec import ModelSpec, RopeSpec, WeightsSpec
+from longreach.model.spec import KvLayer, ModelSpec, RopeSpec, WeightsSpec
 
 _TOWERS = ("vision_config", "audio_config", "vision_tower_config", "visual", "sound_config", "speech_config")
 _DTYPES = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16"}
@@ -37,7 +37,8 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
     decoder = read_decoder(config, name)
     _check_heads(decoder)
     family = _family(decoder)
-    layers, draft_layers = family.read_layers(decoder), family.read_draft_layers(decoder)
+    placed = _placed(family.read_layers(decoder))
+    layers, draft_layers = tuple(layer for _, layer in placed), family.read_draft_layers(decoder)
     borrowing_layers = family.read_borrowing_layers(decoder)
     quantization, quant_method = read_quantization(decoder)
     spec = ModelSpec(
@@ -66,9 +67,20 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
         sources=(f"config of {name}",),
         borrowing_layers=borrowing_layers,
         mtp_supported=family.mtp_supported,
+        layer_indices=None if _order_is_unknown(decoder) else tuple(index for index, _ in placed),
     )
     decoder.root.check()
     return spec
+
+
+def _placed(layers: Sequence[KvLayer | tuple[KvLayer, ...]]) -> tuple[tuple[int, KvLayer], ...]:
+    """Every cache with the number of its decoder layer."""
+    per_layer = (found if isinstance(found, tuple) else (found,) for found in layers)
+    return tuple((index, cache) for index, caches in enumerate(per_layer) for cache in caches)
+
+
+def _order_is_unknown(decoder: Decoder) -> bool:
+    return decoder.text.has(*COUNTED) and not decoder.text.has("layer_types", "linear_attn_config")
 
 
 def _check_heads(decoder: Decoder) -> None:
@@ -127,6 +139,6 @@ def _estimate_reason(decoder: Decoder, family: Family) -> str | None:
         return family.estimate_reason
     if decoder.text.has("dual_chunk_attention_config"):
         return "dual-chunk attention: vLLM 0.32 has no such backend any more, the cache is counted as plain attention"
-    if decoder.text.has(*COUNTED) and not decoder.text.has("layer_types", "linear_attn_config"):
+    if _order_is_unknown(decoder):
         return "the order of its layers is not published, only how many there are of each kind"
     return None

@@ -3,7 +3,7 @@
 To add a family, add a row (or a reader in the file of its idea, then a row). Sources: the model classes of vLLM 0.32.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from longreach.model.attention import full_layers, plain_layer, read_attention_layers, read_encoder_decoder_layers
@@ -47,7 +47,8 @@ from longreach.model.sliding import (
 )
 from longreach.model.spec import AttentionLayer, KvLayer
 
-LayerReader = Callable[[Decoder], tuple[KvLayer, ...]]
+LayerReader = Callable[[Decoder], Sequence[KvLayer | tuple[KvLayer, ...]]]
+"""Gives each decoder layer's cache, or its caches: none, one or several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Family:
 
     names: tuple[str, ...]
     read_layers: LayerReader
-    read_draft_layers: LayerReader = lambda _decoder: ()
+    read_draft_layers: Callable[[Decoder], tuple[KvLayer, ...]] = lambda _decoder: ()
     read_borrowing_layers: Callable[[Decoder], tuple[AttentionLayer, ...]] = lambda _decoder: ()
     has_rope: bool = True
     ssm_state_dtype: str | None = None  # the state dtype the engine forces for this family
@@ -90,7 +91,8 @@ def bailing_linear_draft(decoder: Decoder) -> tuple[KvLayer, ...]:
 def sparse_mla_draft(decoder: Decoder) -> tuple[KvLayer, ...]:
     """MTP layers continue the numbering of the target's layers."""
     first = decoder.num_layers
-    return sparse_mla_layers(decoder, range(first, first + _mtp_count(decoder)))
+    layers = sparse_mla_layers(decoder, range(first, first + _mtp_count(decoder)))
+    return tuple(cache for caches in layers for cache in caches)
 
 
 def longcat_draft(decoder: Decoder) -> tuple[KvLayer, ...]:

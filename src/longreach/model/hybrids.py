@@ -29,7 +29,7 @@ COUNTED = ("num_attention_layers", "num_full_attention_layers")
 _NEMOTRON_LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 
 
-def read_gated_delta_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_gated_delta_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """`layer_types`, else full attention in every `full_attention_interval`-th layer (4 when absent)."""
     text = decoder.text
     interval = text.optional_positive("full_attention_interval", most=4096) or 4
@@ -38,17 +38,17 @@ def read_gated_delta_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     return pick_caches(decoder, kinds, caches)
 
 
-def read_kimi_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_kimi_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """Kimi-Linear: layers named in `linear_attn_config.kda_layers` (from 1) keep a delta state, the rest a latent."""
     return _kimi_layers(decoder, checkpoints_prefill=False)
 
 
-def read_kimi_k3_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_kimi_k3_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """As Kimi-Linear, with a prefill kernel that keeps checkpoints."""
     return _kimi_layers(decoder, checkpoints_prefill=True)
 
 
-def read_bailing_v3_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_bailing_v3_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """Ling 3 (vLLM bailing_moe_v3): MLA in every `layer_group_size`-th layer and in an incomplete last group."""
     group = decoder.text.positive("layer_group_size", most=4096)
     complete = decoder.num_layers // group * group
@@ -56,7 +56,7 @@ def read_bailing_v3_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     return pick_caches(decoder, kinds, {"delta": (bailing_delta_layer(decoder),), "mla": (mla_layer(decoder),)})
 
 
-def read_bailing_linear_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_bailing_linear_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """Ling 2.6 (vLLM bailing_moe_linear): MLA in every `layer_group_size`-th layer, plain linear attention elsewhere.
 
     Its class takes 128 for head widths that the config leaves out.
@@ -68,7 +68,7 @@ def read_bailing_linear_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     )
 
 
-def read_glm5_next_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_glm5_next_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """GLM-5.3-Flash: delta attention, and MLA with an indexer that keeps one key per `index_kpool` tokens."""
     kinds = _listed(decoder, "layer_types")
     if kinds is None:
@@ -81,16 +81,16 @@ def read_glm5_next_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     return pick_caches(decoder, kinds or (), caches)
 
 
-def read_removed_attention_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_removed_attention_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """Nemotron-NAS: `block_configs` say which layers keep their attention, and in groups of how many query heads."""
     blocks = decoder.text.per_layer(decoder.num_layers, decoder.text.mappings("block_configs"), "block_configs")
     if blocks is None:
         decoder.text.note("block_configs", None, "one object for each layer")
     layers = (_removed_attention_layer(decoder, block) for block in blocks or ())
-    return tuple(layer for layer in layers if layer is not None)
+    return tuple((layer,) if layer is not None else () for layer in layers)
 
 
-def read_granite_hybrid_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_granite_hybrid_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """Granite 4: `layer_types` of "mamba" and "attention"."""
     kinds = _listed(decoder, "layer_types", "layers_block_type") or _counted(decoder, "attention", "mamba")
     has_mamba = "mamba" in kinds
@@ -98,12 +98,12 @@ def read_granite_hybrid_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     return pick_caches(decoder, kinds, caches)
 
 
-def read_falcon_h1_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_falcon_h1_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """Every layer runs a Mamba2 mixer and attention side by side and caches both."""
-    return (mamba2_layer(decoder), *_full(decoder)) * decoder.num_layers
+    return ((mamba2_layer(decoder), *_full(decoder)),) * decoder.num_layers
 
 
-def read_nemotron_h_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_nemotron_h_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """`hybrid_override_pattern` ("M-M*E") or `layers_block_type`; MLP and MoE blocks are layers of their own."""
     text = decoder.text
     kinds = _listed(decoder, "layers_block_type", "layer_types")
@@ -117,7 +117,7 @@ def read_nemotron_h_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     return pick_caches(decoder, kinds, caches)
 
 
-def read_jamba_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_jamba_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """Attention where layer % `attn_layer_period` == `attn_layer_offset`, Mamba1 elsewhere."""
     period = decoder.text.positive("attn_layer_period", most=4096)
     offset = decoder.text.count("attn_layer_offset", most=4096)
@@ -125,7 +125,7 @@ def read_jamba_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     return pick_caches(decoder, kinds, {"mamba": (mamba1_layer(decoder),), "attention": _full(decoder)})
 
 
-def read_short_conv_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_short_conv_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """LFM2: `layer_types`, or the older list of attention layers."""
     kinds = _listed(decoder, "layer_types")
     attention = decoder.text.counts("full_attn_idxs")
@@ -135,7 +135,7 @@ def read_short_conv_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     return pick_caches(decoder, kinds, {"conv": (short_conv_layer(decoder),), "full_attention": _full(decoder)})
 
 
-def read_minimax_linear_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_minimax_linear_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """MiniMax-Text-01, M1: `attn_type_list` with 1 for attention and 0 for linear attention."""
     text = decoder.text
     listed = text.per_layer(decoder.num_layers, text.counts("attn_type_list"), "attn_type_list")
@@ -145,8 +145,8 @@ def read_minimax_linear_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     return pick_caches(decoder, kinds, {"linear": (linear_attention_layer(decoder),), "attention": _full(decoder)})
 
 
-def pick_caches(decoder: Decoder, kinds: Sequence[str], caches: Caches) -> tuple[KvLayer, ...]:
-    """The caches of the listed kinds, in order; a kind outside the family is refused."""
+def pick_caches(decoder: Decoder, kinds: Sequence[str], caches: Caches) -> tuple[tuple[KvLayer, ...], ...]:
+    """The caches of each layer by its listed kind; a kind outside the family is refused."""
     for kind in kinds:
         if kind not in caches:
             raise UnknownModelError(
@@ -154,7 +154,7 @@ def pick_caches(decoder: Decoder, kinds: Sequence[str], caches: Caches) -> tuple
                 f"{decoder.architecture or decoder.model_type} is known with {', '.join(caches)}",
                 "none: how vLLM sizes the cache of this layer is not known to longreach",
             )
-    return tuple(layer for kind in kinds for layer in caches[kind])
+    return tuple(caches[kind] for kind in kinds)
 
 
 def _full(decoder: Decoder) -> tuple[KvLayer, ...]:
@@ -180,7 +180,7 @@ def _counted(decoder: Decoder, attention: str, other: str, missing: str = "layer
     return tuple(attention if index in marks else other for index in range(decoder.num_layers))
 
 
-def _kimi_layers(decoder: Decoder, *, checkpoints_prefill: bool) -> tuple[KvLayer, ...]:
+def _kimi_layers(decoder: Decoder, *, checkpoints_prefill: bool) -> tuple[tuple[KvLayer, ...], ...]:
     caches: Caches = {
         "delta": (kimi_delta_layer(decoder, checkpoints_prefill=checkpoints_prefill),),
         "mla": (mla_layer(decoder),),

@@ -1,5 +1,7 @@
 """Multi-head latent attention and the sparse indexer beside it."""
 
+from dataclasses import replace
+
 from longreach.model.decoder import Decoder
 from longreach.model.spec import IndexerLayer, KvLayer, MlaLayer
 
@@ -23,21 +25,16 @@ def read_mla_layers(decoder: Decoder) -> tuple[MlaLayer, ...]:
     return (mla_layer(decoder),) * decoder.num_layers
 
 
-def read_sparse_mla_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_sparse_mla_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """MLA, and an index key cache beside each layer that owns an indexer."""
     return sparse_mla_layers(decoder, range(decoder.num_layers))
 
 
-def sparse_mla_layers(decoder: Decoder, layer_ids: range) -> tuple[KvLayer, ...]:
+def sparse_mla_layers(decoder: Decoder, layer_ids: range) -> tuple[tuple[KvLayer, ...], ...]:
     """The caches of these layers; ids past the last target layer are MTP layers."""
     mla = mla_layer(decoder)
     indexer = indexer_layer(decoder)
-    layers: list[KvLayer] = []
-    for layer_id in layer_ids:
-        layers.append(mla)
-        if _owns_indexer(decoder, layer_id):
-            layers.append(indexer)
-    return tuple(layers)
+    return tuple((mla, indexer) if _owns_indexer(decoder, layer_id) else (mla,) for layer_id in layer_ids)
 
 
 def indexer_layer(decoder: Decoder, tokens_per_state: int = 1) -> IndexerLayer:
@@ -49,12 +46,12 @@ def indexer_layer(decoder: Decoder, tokens_per_state: int = 1) -> IndexerLayer:
     )
 
 
-def read_double_mla_layers(decoder: Decoder) -> tuple[MlaLayer, ...]:
+def read_double_mla_layers(decoder: Decoder) -> tuple[tuple[MlaLayer, ...], ...]:
     """LongCat-Flash: two attention sub-layers in each decoder layer."""
-    return (mla_layer(decoder),) * (2 * decoder.num_layers)
+    return ((mla_layer(decoder),) * 2,) * decoder.num_layers
 
 
-def read_compressed_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
+def read_compressed_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """DeepSeek-V4: each layer keeps one vector per `compress_ratios` tokens (0 and 1: a window only, not counted here);
     ratio 4 adds an index key cache of the same ratio. The vector is `head_dim` wide and serves as key and value.
     """
@@ -63,13 +60,16 @@ def read_compressed_layers(decoder: Decoder) -> tuple[KvLayer, ...]:
     if ratios is None:
         text.note("compress_ratios", text.values.get("compress_ratios"), "one number for each layer")
     rope_head_dim = text.positive("qk_rope_head_dim", most=decoder.head_dim)
-    layers: list[KvLayer] = []
-    for ratio in (ratio for ratio in ratios or () if ratio > 1):
-        nope = decoder.head_dim - rope_head_dim
-        layers.append(MlaLayer(decoder.num_heads, nope, rope_head_dim, nope, decoder.head_dim, tokens_per_state=ratio))
-        if ratio == 4:
-            layers.append(indexer_layer(decoder, tokens_per_state=ratio))
-    return tuple(layers)
+    nope = decoder.head_dim - rope_head_dim
+    whole = MlaLayer(decoder.num_heads, nope, rope_head_dim, nope, decoder.head_dim)
+    return tuple(_compressed(decoder, whole, ratio) for ratio in ratios or ())
+
+
+def _compressed(decoder: Decoder, whole: MlaLayer, ratio: int) -> tuple[KvLayer, ...]:
+    if ratio <= 1:
+        return ()
+    vectors = replace(whole, tokens_per_state=ratio)
+    return (vectors, indexer_layer(decoder, tokens_per_state=ratio)) if ratio == 4 else (vectors,)
 
 
 def _owns_indexer(decoder: Decoder, layer_id: int) -> bool:

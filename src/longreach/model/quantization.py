@@ -64,9 +64,9 @@ def _name(found: Fields, method: str) -> QuantizationName:
         return "w4a16" if found.count("bits", "w_bit") == 4 else "other"
     if method == "compressed-tensors":
         return _compressed_tensors(found)
-    inner = found.nested("quantization") or found
-    if method.startswith("modelopt") and "FP4" in (inner.text("quant_algo") or "").upper():
-        return "nvfp4"
+    algorithm = ((found.nested("quantization") or found).text("quant_algo") or "").upper()
+    if method.startswith("modelopt") and algorithm:
+        return "nvfp4" if algorithm == "NVFP4" else "fp8" if algorithm.startswith("FP8") else "other"
     if found.has("store_dtype"):  # stored in another form than it runs in (MiMo-V2.6-Flash)
         return "other"
     return _BY_METHOD.get(method, "other")

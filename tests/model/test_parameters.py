@@ -1,0 +1,123 @@
+import re
+
+import pytest
+from tests.model.configs import QWEN3_8B, without
+
+from longreach.model.catalogue import catalogue_config, catalogue_names, published_sizes
+from longreach.model.config import parse_model_config
+from longreach.model.spec import ModelSpec
+
+# why the count differs from the published number of tensor elements, the largest share it may differ by, and where
+DIFFERENCES: dict[str, tuple[float, str]] = {
+    "quantization scales are counted among the published elements": (
+        0.001,
+        "deepseek-v3 deepseek-v3.1 glm-5.2 kimi-k2 kimi-k2-0905 minimax-m2.1 minimax-m2.5 devstral-small-2-24b",
+    ),
+    "the router's bias is not saved": (0.001, "lfm2-8b-a1b minimax-m2.7"),
+    "the output head is saved though tied": (
+        0.25,
+        "gemma-4-26b-a4b gemma-4-31b qwen3-0.6b qwen3-1.7b jamba-reasoning-3b",
+    ),
+    "towers are not described": (
+        0.32,
+        (
+            "apriel-1.6-15b ernie-4.5-vl-28b-a3b gemma-3n-e2b gemma-3n-e4b gemma-4-12b gemma-4-e2b gemma-4-e4b kimi-k2.5 "
+            "kimi-k2.6 kimi-k2.7-code kimi-vl-a3b llama-4-maverick llama-4-scout minimax-m3 mistral-medium-3.5-128b "
+            "mistral-small-4-119b phi-4-multimodal step-3.7-flash"
+        ),
+    ),
+    "MTP layers: not announced, announced but not published, or with shared embeddings": (
+        0.045,
+        (
+            "glm-4.6 glm-5 glm-5.1 hy3 ling-3.0-flash longcat-flash-chat mimo-v2-flash mimo-v2.5 mimo-v2.6-flash "
+            "nemotron-3.5-lightning-30b-a3b step-3.5-flash"
+        ),
+    ),
+    "sizes that are not published": (0.04, "ling-2.6-flash mistral-large-3-675b step3"),
+    "parts that are not described": (0.3, "deepseek-v4-flash deepseek-v4-pro glm-5.3-flash qwen3.8-flash-next"),
+}
+NOT_COUNTED = frozenset(("ring-mini-linear-2.0",))
+SHARE = {name: share for share, names in DIFFERENCES.values() for name in names.split()}
+
+
+def _published() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in catalogue_names():
+        total = published_sizes(name).total_parameters
+        if total is not None and name not in NOT_COUNTED:
+            found[name] = total
+    return found
+
+
+PUBLISHED = _published()
+
+
+def _counted(name: str) -> ModelSpec:
+    return parse_model_config(catalogue_config(name), name)
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in SHARE])
+def test_the_count_equals_the_published_total_to_the_unit(name: str) -> None:
+    assert _counted(name).parameters.total == PUBLISHED[name]
+
+
+@pytest.mark.parametrize("name", sorted(SHARE))
+def test_the_count_differs_for_a_listed_reason_and_within_its_bound(name: str) -> None:
+    total = _counted(name).parameters.total
+    assert total is not None
+    assert 0 < abs(PUBLISHED[name] - total) <= SHARE[name] * PUBLISHED[name]
+
+
+def test_at_least_130_totals_are_met_to_the_unit() -> None:
+    assert len(PUBLISHED) - len(SHARE) >= 130
+
+
+@pytest.mark.parametrize("name", ["gemma-4-31b", "qwen3-0.6b", "jamba-reasoning-3b"])
+def test_a_saved_tied_head_is_the_whole_difference(name: str) -> None:
+    model = _counted(name)
+    assert model.parameters.total is not None
+    assert PUBLISHED[name] - model.parameters.total == model.vocab_size * model.hidden_size
+
+
+ACTIVE = {name: text for name in PUBLISHED if (text := published_sizes(name).active_parameters) is not None}
+
+
+@pytest.mark.parametrize("name", [name for name, text in ACTIVE.items() if re.fullmatch(r"[\d.]+B", text)])
+def test_active_parameters_are_near_the_published_figure(name: str) -> None:
+    """Publishers round, and some count the embeddings."""
+    model = _counted(name)
+    number = ACTIVE[name].removesuffix("B")
+    published, half_step = float(number) * 1e9, 0.5e9 if "." not in number else 0.05e9
+    assert model.parameters.active is not None
+    assert 0.75 * (published - half_step) <= model.parameters.active + model.parameters.embedding
+    assert model.parameters.active <= (published + half_step) * (1.5 if name == "mistral-large-3-675b" else 1.1)
+
+
+def test_a_dense_model_uses_every_parameter_but_its_embeddings() -> None:
+    parameters = _counted("qwen3-32b").parameters
+    assert parameters.total is not None
+    assert parameters.active == parameters.total - parameters.embedding
+
+
+def test_tied_embeddings_are_counted_once() -> None:
+    tied = parse_model_config(QWEN3_8B | {"tie_word_embeddings": True}, "m").parameters
+    untied = parse_model_config(QWEN3_8B, "m").parameters
+    assert untied.embedding == 2 * tied.embedding == 2 * 151936 * 4096
+
+
+def test_without_a_width_there_is_no_count() -> None:
+    parameters = parse_model_config(without(QWEN3_8B, "intermediate_size"), "m").parameters
+    assert (parameters.total, parameters.active, parameters.certainty) == (None, None, "estimate")
+    assert parameters.embedding == 2 * 151936 * 4096
+
+
+def test_a_family_whose_weights_are_not_described_has_no_count() -> None:
+    parameters = parse_model_config(QWEN3_8B | {"model_type": "stablelm", "architectures": []}, "m").parameters
+    assert parameters.total is None
+
+
+def test_experts_beyond_the_top_k_are_not_active() -> None:
+    parameters = _counted("qwen3-30b-a3b").parameters
+    assert parameters.total is not None
+    assert parameters.active is not None
+    assert parameters.total / parameters.active > 10
