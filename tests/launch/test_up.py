@@ -81,6 +81,15 @@ def test_the_command_and_its_environment_are_those_of_the_plan(
     assert instance.env["VLLM_API_KEY"] == "<hidden>"
 
 
+def test_a_difference_is_a_finding_of_its_instance(settings: UpSettings, make_spec: MakeSpec, heard: Heard) -> None:
+    spec = replace(make_spec(), expected=ExpectedEngine(kv_capacity_tokens=20_480, tensor_parallel_size=1))
+    (instance,) = up([spec], settings, heard).instances
+    assert [one.verdict for one in instance.observations] == ["fail", "pass"]
+    (finding,) = instance.findings
+    assert (finding.code, finding.instance) == ("LR601", "long")
+    assert finding.what == "the engine's KV cache capacity in tokens is 10240, planned was 20480"
+
+
 def test_a_refused_start_ends_with_the_decisive_line(settings: UpSettings, make_spec: MakeSpec, heard: Heard) -> None:
     with pytest.raises(EngineStartError, match="engine 'long' did not start") as caught:
         up([make_spec(mode="refuse")], settings, heard)

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 
@@ -194,7 +194,8 @@ class _Startup:
         readings = (*readings_of_log(watch.lines), *self._read_cache_config(watch))
         observations = observe(spec.expected, readings)
         unplanned = unplanned_variables(os.environ, spec.env)
-        findings = tuple(compare_with_plan(spec.expected, readings, unplanned))
+        differences = compare_with_plan(spec.expected, readings, unplanned)
+        findings = tuple(replace(finding, instance=spec.name) for finding in differences)
         self.on_event(EngineCompared(spec.name, observations, findings))
         return InstanceReport(
             name=spec.name,
