@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from vllm.config.speculative import SpeculativeConfig
 from vllm.config.vllm import VllmConfig
+from vllm.distributed.kv_transfer.kv_connector.v1.offloading.config import build_offloading_config
 from vllm.distributed.utils import get_pp_indices
 from vllm.model_executor.layers.attention.attention import Attention
 from vllm.model_executor.layers.attention.chunked_local_attention import ChunkedLocalAttention
@@ -37,6 +38,7 @@ from vllm.v1.core.kv_cache_utils import (
 )
 from vllm.v1.kv_cache_interface import AttentionSpec, MLAAttentionSpec
 from vllm.v1.kv_cache_layout import KVCacheLayout
+from vllm.v1.kv_offload.cpu.spec import CPUOffloadingSpec
 from vllm.v1.worker.utils import customize_attention_spec
 
 LONGEST = 2**31 - 1
@@ -67,6 +69,13 @@ def make_backend(kernel: int, *, is_mla: bool = False) -> type[AttentionBackend]
             return TritonAttentionBackend.customize_spec(spec)
 
     return Backend
+
+
+class CpuTier(CPUOffloadingSpec):  # type: ignore[misc]
+    """As on a CUDA machine, where replicated latents are stored once."""
+
+    def _uses_shared_region(self) -> bool:
+        return True
 
 
 class Mixer2(MambaMixer2):  # type: ignore[misc]
@@ -112,6 +121,8 @@ class Engine:
             is_hybrid=plan["is_hybrid"],
             get_num_kv_heads=lambda _: kv_heads,
             get_head_size=lambda: head_size,
+            get_total_num_kv_heads=lambda: plan["num_kv_heads"],
+            model="any",
             architecture="Any",
             hf_text_config=SimpleNamespace(num_hidden_layers=plan["num_layers"]),
             hf_config=SimpleNamespace(model_type="any"),
@@ -134,6 +145,8 @@ class Engine:
             num_gpu_blocks_override=None,
             prefix_cache_retention_interval=None,
             enable_prefix_caching=request["prefix_caching"],
+            prefix_match_unit=None,
+            kv_cache_layout="LBNHC",
             get_resolved_kv_cache_layout=lambda: KVCacheLayout.LBNHC,
         )
         config = SimpleNamespace(
@@ -143,7 +156,23 @@ class Engine:
                 tensor_parallel_size=request["tp_size"],
                 pipeline_parallel_size=request["pp_size"],
                 decode_context_parallel_size=request["dcp_size"],
+                prefill_context_parallel_size=1,
+                world_size=request["tp_size"] * request["pp_size"],
+                distributed_executor_backend="mp",
+                nnodes_within_dp=1,
+                rank=0,
+                data_parallel_index=0,
+                data_parallel_size=1,
+                data_parallel_rank_local=0,
             ),
+            kv_transfer_config=SimpleNamespace(
+                engine_id="any",
+                kv_connector_extra_config={
+                    "cpu_bytes_to_use": plan["cpu_bytes"],
+                    "blocks_per_chunk": plan["blocks_per_chunk"],
+                },
+            ),
+            kv_events_config=None,
             scheduler_config=SimpleNamespace(
                 max_num_batched_tokens=request["max_num_batched_tokens"],
                 async_scheduling=request["async_scheduling"],
@@ -379,17 +408,28 @@ def _count(engine: Engine, stages: list[dict[str, Any]], available: list[int]) -
             return {"refusal": str(error)}
         raise
     scheduler = generate_scheduler_kv_cache_config(configs)
+    engine.config.cache_config.block_size = min(group.kv_cache_spec.block_size for group in scheduler.kv_cache_groups)
     tokens, concurrency = get_kv_cache_capacity(engine.config, scheduler)
     return {
         "num_blocks": scheduler.num_blocks,
         "kv_capacity_tokens": tokens,
         "max_concurrency": concurrency,
-        "block_size": min(group.kv_cache_spec.block_size for group in scheduler.kv_cache_groups),
+        "block_size": engine.config.cache_config.block_size,
+        "cpu_tier": _cpu_tier(engine, scheduler) if engine.request["pp_size"] == 1 else None,
         "group_layers": [
             sum(len(config.kv_cache_groups[index].layer_names) for config in configs)
             for index in range(len(scheduler.kv_cache_groups))
         ],
     }
+
+
+def _cpu_tier(engine: Engine, scheduler: Any) -> Json:
+    """Chunks of the CPU tier; with a pipeline each worker counts its own, which nobody adds up."""
+    try:
+        tier = CpuTier(build_offloading_config(engine.config, scheduler))
+    except AssertionError as error:
+        return {"error": str(error)}
+    return {"num_chunks": tier.num_chunks, "chunk_bytes": tier.kv_bytes_per_chunk}
 
 
 def _largest(engine: Engine, stages: list[dict[str, Any]], available: list[int]) -> int:

@@ -12,9 +12,13 @@ from tests.engine.random_plans import PlanSource
 from longreach.errors import LongreachError
 from longreach.model.spec import CrossAttentionLayer, KvLayer
 from longreach.sizing.kv_cache import size_kv_cache
+from longreach.sizing.offload import size_cpu_tier
 from longreach.sizing.stages import locate_layers
-from longreach.sizing.values import KvCacheRequest
+from longreach.sizing.values import KvCacheRequest, KvCapacity
+from longreach.units import GIB
 
+CPU_BYTES = 20 * GIB + 12345
+BLOCKS_PER_CHUNK = 3
 ORACLE = Path(__file__).with_name("sizing_oracle.py")
 _PASSED_ON = {field.name for field in fields(KvCacheRequest)} - {"model", "release"}
 
@@ -33,6 +37,8 @@ def describe_plan(request: KvCacheRequest) -> dict[str, Any]:
         "is_hybrid": model.is_hybrid,
         "ssm_state_dtype": model.ssm_state_dtype,
         "max_encoder_tokens": encoder,
+        "cpu_bytes": CPU_BYTES,
+        "blocks_per_chunk": BLOCKS_PER_CHUNK,
         "request": {name: getattr(request, name) for name in _PASSED_ON} | {"kernel": request.min_kernel_block_size},
     }
 
@@ -59,7 +65,22 @@ def compare(request: KvCacheRequest, engine: dict[str, Any]) -> str | None:
     }
     ours["group_layers"] = [group.num_layers for group in capacity.groups]
     theirs = {name: engine[name] for name in ours}
-    return None if capacity.starts and ours == theirs else f"{ours} (starts: {capacity.starts}), the engine's {theirs}"
+    if not capacity.starts or ours != theirs:
+        return f"{ours} (starts: {capacity.starts}), the engine's {theirs}"
+    return compare_tier(request, capacity, engine["cpu_tier"])
+
+
+def compare_tier(request: KvCacheRequest, capacity: KvCapacity, engine: dict[str, Any] | None) -> str | None:
+    """None when the CPU tier's chunks agree, or both stop; None too where the engine has no single count."""
+    if engine is None:
+        return None
+    try:
+        tier = size_cpu_tier(capacity, request, CPU_BYTES, BLOCKS_PER_CHUNK)
+    except LongreachError as error:
+        agreed = "error" in engine or engine["num_chunks"] == 0
+        return None if agreed else f"we size no tier ({error.what}), the engine says {engine}"
+    ours = {"num_chunks": tier.num_chunks, "chunk_bytes": tier.chunk_bytes}
+    return None if ours == engine else f"{ours}, the engine's {engine}"
 
 
 def ask_engine(python: Path, requests: list[KvCacheRequest]) -> list[dict[str, Any]]:

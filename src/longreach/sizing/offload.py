@@ -22,8 +22,7 @@ def size_cpu_tier(
 ) -> TierCapacity:
     """The CPU tier; `cpu_bytes` is the total over all workers of one engine (`cpu_bytes_to_use`).
 
-    Raises UsageError for a size below one chunk, and for a model of several KV groups without prefix caching, which vLLM
-    does not offload.
+    Raises UsageError for a size below one chunk, and for recurrent layers without prefix caching, which vLLM does not offload.
     """
     chunk_bytes = chunk_bytes_per_engine(capacity, request, blocks_per_chunk)
     num_chunks = _count_chunks("--cpu-tier", cpu_bytes, chunk_bytes)
@@ -63,14 +62,21 @@ def chunk_bytes_per_engine(capacity: KvCapacity, request: KvCacheRequest, blocks
         raise UsageError(
             f"blocks per chunk {blocks_per_chunk} is not a size", "a chunk holds at least one block", "use 1 or more"
         )
-    if len(capacity.groups) > 1 and not request.prefix_caching:
+    if _needs_prefix_caching(capacity, request):
         raise UsageError(
             "an offload tier needs prefix caching with this model",
-            f"its {len(capacity.groups)} KV groups have block sizes that only prefix caching aligns; vLLM stops at start-up",
+            "blocks of its recurrent and attention layers are aligned by prefix caching only; vLLM stops at start-up",
             "leave --no-prefix-caching out",
         )
     copies = 1 if _is_replicated(request) else request.tp_size * request.pp_size
     return round_up(capacity.bytes_per_block * copies * blocks_per_chunk, _REGION_ALIGNMENT_BYTES)
+
+
+def _needs_prefix_caching(capacity: KvCapacity, request: KvCacheRequest) -> bool:
+    """Without it a recurrent block spans max_model_len, and vLLM wants every block to be a multiple of all others."""
+    has_states = any(group.kind == "recurrent" for group in capacity.groups)
+    sizes = {_block_tokens(group, request) for group in capacity.groups}
+    return has_states and not request.prefix_caching and len(sizes) > 1
 
 
 def _is_replicated(request: KvCacheRequest) -> bool:
