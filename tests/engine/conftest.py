@@ -37,7 +37,9 @@ def engine_python() -> Path:
     """The Python of the engine's environment: LONGREACH_ENGINE_PYTHON, else what `make engine` installs."""
     python = Path(os.environ.get("LONGREACH_ENGINE_PYTHON") or _ROOT / ".engine" / "bin" / "python").absolute()
     if not python.exists():
-        pytest.fail(f"no engine: {python} does not exist; run `make engine`, or set LONGREACH_ENGINE_PYTHON")
+        pytest.fail(
+            f"no engine: {python} does not exist; run `make engine`, or set LONGREACH_ENGINE_PYTHON", pytrace=False
+        )
     return python
 
 

@@ -122,6 +122,10 @@ class Shape:
     max_model_len: int
     max_num_batched_tokens: int = 2048
 
+    @property
+    def label(self) -> str:
+        return f"{self.name}-{self.max_model_len}"
+
 
 SHAPES = (
     Shape("qwen3-8b", _QWEN3_8B, 3_000_000_000, 20_000),
