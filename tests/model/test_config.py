@@ -163,6 +163,7 @@ def _cached(layer: object) -> tuple[object, ...]:
     return layer.num_kv_heads, layer.head_dim, layer.v_head_dim, layer.window_tokens
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_any_json_parses_or_is_refused_with_advice(config: object) -> None:
     assert _refusal(config) is None or _refusal(config)
@@ -179,7 +180,7 @@ BENT = (
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_a_real_config_with_one_field_replaced_parses_or_is_refused(data: st.DataObject) -> None:
     config = _published(data.draw(st.sampled_from(BENT), label="model"))

@@ -123,6 +123,24 @@ def test_an_attention_block_replaced_by_something_else_is_refused() -> None:
         parse_model_config(_changed("llama-3.3-nemotron-super-49b", block_configs=[*blocks, changed]), "m")
 
 
+@pytest.mark.parametrize("attention", [None, 7], ids=["missing", "number"])
+def test_an_attention_block_that_is_no_object_is_malformed(attention: object) -> None:
+    blocks = [{"attention": attention, "ffn": {"ffn_mult": 1.0}}] * 80
+    with pytest.raises(InputFileError, match=r"block_configs\.0\.attention"):
+        parse_model_config(_changed("llama-3.3-nemotron-super-49b", block_configs=blocks), "m")
+
+
+def test_a_model_whose_attention_is_all_removed_has_nothing_to_plan() -> None:
+    blocks = [{"attention": {"no_op": True}, "ffn": {"ffn_mult": 1.0}}] * 80
+    with pytest.raises(UnknownModelError, match="caches anything"):
+        parse_model_config(_changed("llama-3.3-nemotron-super-49b", block_configs=blocks), "m")
+
+
+def test_an_automatic_mamba_head_is_inner_size_over_heads() -> None:
+    layers = parse_model_config(_changed("granite-4.0-h-1b", mamba_d_head="auto"), "m").layers
+    assert Mamba2Layer(3072, 1, 128, 48, 64, conv_kernel=4) in layers
+
+
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [

@@ -111,6 +111,35 @@ def test_without_a_width_there_is_no_count() -> None:
     assert parameters.embedding == 2 * 151936 * 4096
 
 
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("gemma-4-31b", "intermediate_size"),
+        ("gemma-4-26b-a4b", "moe_intermediate_size"),
+        ("gemma-3n-e4b", "intermediate_size"),
+        ("longcat-flash-chat", "ffn_hidden_size"),
+        ("nemotron-3-nano-30b-a3b", "num_experts_per_tok"),
+        ("qwen3-30b-a3b", "num_experts_per_tok"),
+    ],
+)
+def test_every_layout_says_when_a_size_is_missing(name: str, field: str) -> None:
+    config = dict(catalogue_config(name))
+    text = config.get("text_config", config)
+    assert isinstance(text, dict)
+    fewer = {key: value for key, value in text.items() if key not in (field, "intermediate_size")}
+    config = {**config, "text_config": fewer} if "text_config" in config else fewer
+    assert parse_model_config(config, "m").parameters.total is None
+
+
+def test_a_list_of_numbers_may_name_the_expert_layers() -> None:
+    step = catalogue_config("step-3.5-flash")
+    few = parse_model_config({**step, "moe_layers_enum": "3,4"}, "m").parameters.total
+    many = _counted("step-3.5-flash").parameters.total
+    assert few is not None
+    assert many is not None
+    assert few < many
+
+
 def test_a_family_whose_weights_are_not_described_has_no_count() -> None:
     parameters = parse_model_config(QWEN3_8B | {"model_type": "stablelm", "architectures": []}, "m").parameters
     assert parameters.total is None

@@ -61,3 +61,8 @@ def test_step_slides_with_other_heads_and_lists_its_mtp_layers(name: str) -> Non
 def test_step_refuses_a_list_that_is_too_short() -> None:
     with pytest.raises(InputFileError, match="layer_types"):
         parse_model_config(_bent("step-3.5-flash", layer_types=["full_attention"] * 3), "m")
+
+
+def test_step_without_other_heads_slides_with_its_own() -> None:
+    layers = parse_model_config(_bent("step-3.5-flash", attention_other_setting=None), "m").layers
+    assert AttentionLayer(64, 8, 128, 128, window_tokens=512) in layers

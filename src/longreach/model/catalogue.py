@@ -138,9 +138,15 @@ def with_quantization(spec: ModelSpec, name: str, quantization: QuantizationName
     method = spec.weights.quant_method if wanted == spec.weights.quantization else None
     if known is None:
         source = f"no published bytes of a {wanted} checkpoint are known"
-        return replace(spec, weights=WeightsSpec(wanted, method, None, source))
+        return replace(spec, weights=WeightsSpec(wanted, method, None, source, _checkpoint_id(name, wanted)))
     source = f"{known.checkpoint}: {known.source}"
-    return replace(spec, weights=WeightsSpec(wanted, method, known.total_bytes, source))
+    return replace(spec, weights=WeightsSpec(wanted, method, known.total_bytes, source, known.checkpoint))
+
+
+def _checkpoint_id(name: str, quantization: QuantizationName) -> str | None:
+    match = find_catalogue_model(name)
+    rows = _checkpoint_rows(_read(match.name)) if match else ()
+    return next((str(row["id"]) for row in rows if row.get("quantization") == quantization), None)
 
 
 def _with_facts(spec: ModelSpec, entry: _Entry) -> ModelSpec:

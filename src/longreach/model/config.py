@@ -70,6 +70,12 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
         layer_indices=None if _order_is_unknown(decoder) else tuple(index for index, _ in placed),
     )
     decoder.root.check()
+    if not layers:
+        raise UnknownModelError(
+            f"no layer of '{name}' caches anything",
+            f"{decoder.num_layers} layers of {decoder.architecture or decoder.model_type} were read",
+            "none: longreach plans the KV cache of models that have one",
+        )
     return spec
 
 

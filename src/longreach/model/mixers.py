@@ -5,7 +5,6 @@ from functools import singledispatch
 
 from longreach.model.spec import (
     AttentionLayer,
-    CrossAttentionLayer,
     GatedDeltaNetLayer,
     IndexerLayer,
     KdaLayer,
@@ -43,7 +42,7 @@ class MixerRecipe:
 @singledispatch
 def mixer_parameters(layer: KvLayer, recipe: MixerRecipe) -> int:
     """Parameters of one mixer: its matrices, and the small vectors the recipe names."""
-    raise NotImplementedError(type(layer).__name__, recipe)
+    raise AssertionError(f"no family with weight traits has a {type(layer).__name__}", recipe)
 
 
 @mixer_parameters.register
@@ -78,12 +77,6 @@ def _(layer: IndexerLayer, recipe: MixerRecipe) -> int:
     heads = layer.num_heads or 0
     queries = (recipe.q_lora_rank or recipe.hidden_size) * heads * layer.head_dim
     return queries + recipe.hidden_size * (layer.head_dim + heads) + 2 * layer.head_dim
-
-
-@mixer_parameters.register
-def _(layer: CrossAttentionLayer, recipe: MixerRecipe) -> int:
-    width = layer.num_kv_heads * layer.head_dim
-    return 4 * recipe.hidden_size * width + width * 3
 
 
 @mixer_parameters.register

@@ -162,6 +162,7 @@ class WeightsSpec:
     quant_method: str | None  # quantization_config.quant_method as written
     total_bytes: int | None  # safetensors bytes on disk
     source: str  # where total_bytes comes from, in words
+    checkpoint: str | None = None  # the published repository that holds these weights, where one is known
 
 
 @dataclass(frozen=True, slots=True)
