@@ -183,3 +183,36 @@ def test_a_mistyped_command_is_answered_with_the_nearest(longreach: Longreach) -
     code, _, err = longreach("plna", "qwen3-8b")
     assert code == 2
     assert "did you mean 'plan'" in err
+
+
+def test_the_story_fits_without_further_options(plan_json: PlanJson) -> None:
+    code, document = plan_json("qwen3.6-27b", "--gpus", "4xRTX4090", "--max-model-len", "750k")
+    assert (code, document["verdict"]) == (0, "fits")
+    chosen = {choice["option"]: choice["why"] for choice in document["choices"]}
+    assert "may run out of memory" in chosen["--kv-cache-memory-bytes"]
+    assert document["instances"][0]["memory"]["fits"] is None
+
+
+def test_a_model_nobody_knows_is_unknown_and_not_guessed(plan_json: PlanJson, tmp_path: Path) -> None:
+    config = {
+        "architectures": ["RetNetForCausalLM"], "model_type": "retnet", "num_hidden_layers": 2, "hidden_size": 64,
+        "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 4096, "layer_types": ["retention", "retention"],
+    }  # fmt: skip
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    code, document = plan_json(str(path), "--gpus", "1xH100")
+    assert (code, document["verdict"], document["instances"]) == (1, "unknown", [])
+    assert [finding["cause"] for finding in document["findings"]] == ["model_not_understood"]
+
+
+def test_a_model_folder_is_served_from_there(plan_json: PlanJson, tmp_path: Path) -> None:
+    config = {
+        "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_hidden_layers": 2, "hidden_size": 64,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 1000, "intermediate_size": 128,
+        "max_position_embeddings": 4096, "torch_dtype": "bfloat16", "tie_word_embeddings": True,
+    }  # fmt: skip
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    for reference in (tmp_path, path):
+        _, document = plan_json(str(reference), "--gpus", "1xH100")
+        assert document["instances"][0]["argv"][:3] == ["vllm", "serve", str(tmp_path)]

@@ -30,7 +30,7 @@ def test_the_command_writes_the_example(command: str, tmp_path: Path, monkeypatc
     assert written == (EXAMPLES / _output(command)).read_text(encoding="utf-8"), "run the command in examples/ again"
 
 
-@pytest.mark.parametrize("name", map(_output, COMMANDS))
+@pytest.mark.parametrize("name", list(map(_output, COMMANDS)))
 def test_the_example_reads_back_and_fits(name: str) -> None:
     plan = read_plan(EXAMPLES / name)
     assert plan.verdict == "fits"

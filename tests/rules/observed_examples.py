@@ -1,9 +1,14 @@
-"""Findings as `launch` makes them when an engine differs from its plan; the examples of their pages."""
+"""Findings that other rooms make, as they make them; the examples of their pages."""
 
 from longreach.rules import observed
 from longreach.rules.finding import Finding
 
 EXAMPLES: tuple[Finding, ...] = (
+    observed.MODEL_NOT_UNDERSTOOD.finding(
+        "the layer type 'retention' is not understood",
+        "layer_types names 'retention' 12 times; how vLLM caches such a layer is not known here",
+        "there is none yet: measure with vLLM itself, or report the model",
+    ),
     observed.CAPACITY_DIFFERS.finding(
         "the engine's KV cache holds 1188533 tokens, planned were 1194731",
         "planned: 771 blocks of 13926400 bytes; the engine says 767 blocks (cache_config_info: num_gpu_blocks)",

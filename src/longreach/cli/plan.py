@@ -9,6 +9,7 @@ from click.shell_completion import CompletionItem
 from longreach.cli.params import BYTES, FILE, echo_json, json_option, stdout_paint
 from longreach.cli.plan_options import goal_from_values, goal_options, parse_instance
 from longreach.engine.release import DEFAULT_RELEASE
+from longreach.errors import UnknownModelError
 from longreach.plan.goal import NamedGoal
 
 _WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8", "nvfp4", "mxfp4")
@@ -62,14 +63,20 @@ def plan(model: str, *, as_json: bool, verbose: bool, output: Path | None, **val
     Exit code 1 when the plan does not fit, cannot be told, or has a finding of severity error.
     """
     from longreach.cli.planning import make_plan_from
-    from longreach.plan.document import plan_to_document
+    from longreach.plan.document import plan_to_document, unknown_document
     from longreach.report.plan_text import render_plan
 
     release, instances, texts = values.pop("release"), values.pop("instances"), values.pop("instance_texts")
     place = {key: values.pop(key) for key in ("weights", "gpus", "link", "ram", "numa")}
     base = goal_from_values(values)
     goals = [parse_instance(text, base) for text in texts] or _equal_instances(base, instances)
-    made = make_plan_from(model, release, goals, **place)
+    try:
+        made = make_plan_from(model, release, goals, **place)
+    except UnknownModelError as error:
+        if not as_json:
+            raise
+        echo_json(unknown_document(model, release, error))
+        return error.exit_code
     if output is not None:
         _write(output, made)
     if as_json:

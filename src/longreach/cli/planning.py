@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from longreach.engine.release import get_release
@@ -18,7 +20,18 @@ def make_plan_from(model: str, release: str, goals: Sequence[NamedGoal], *, weig
     known_release = get_release(release)
     machine = _machine(**place)
     quantization: Any = "none" if weights == "bf16" else weights
-    return make_plan(load_model(model, quantization), machine, known_release, goals)
+    return make_plan(
+        load_model(model, quantization), machine, known_release, [_on_disk(named, model) for named in goals]
+    )
+
+
+def _on_disk(named: NamedGoal, model: str) -> NamedGoal:
+    """A model that was named by its folder is served from there."""
+    path = Path(model)
+    if named.goal.model_path is not None or not path.exists():
+        return named
+    folder = path if path.is_dir() else path.parent
+    return NamedGoal(named.name, replace(named.goal, model_path=str(folder)))
 
 
 def _machine(*, gpus: str | None, link: str | None, ram: int | None, numa: int | None) -> Machine:

@@ -1,11 +1,14 @@
-"""How much KV cache an instance gets and what it holds: the dtype is widened to fp8 only when the goal needs it."""
+"""How much KV cache an instance gets and what it holds. Neither more bytes than surely fit nor a narrower dtype is taken
+unless the goal needs it.
+"""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from longreach.engine.defaults import device_defaults
 from longreach.engine.release import Release
-from longreach.hardware.spec import Machine
-from longreach.model.spec import MlaLayer, ModelSpec
+from longreach.hardware.spec import GpuSpec, Machine
+from longreach.model.spec import GatedDeltaNetLayer, MlaLayer, ModelSpec
 from longreach.plan.goal import Goal
 from longreach.plan.settle import Settled
 from longreach.plan.values import Choice
@@ -19,7 +22,7 @@ _STEP_BYTES = 256 * MIB  # chosen KV sizes are whole steps: people read and comp
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The KV side of one instance. `capacity` is None when nothing can be counted; `reason` says why."""
+    """The KV side of one instance. `capacity` is None when the KV memory is not known."""
 
     request: KvCacheRequest | None
     capacity: KvCapacity | None
@@ -27,67 +30,147 @@ class Fit:
     kv_cache_dtype: str
     kv_cache_memory_bytes: int | None  # to render; None when --gpu-memory-utilization decides
     choices: tuple[Choice, ...]
-    reason: str = ""
 
 
-def fit_kv_cache(
-    model: ModelSpec, machine: Machine, release: Release, goal: Goal, settled: Settled, rope: RopePlan
-) -> Fit:
-    """Count the KV cache of the first dtype that serves the goal, or of the last candidate."""
-    memory = budget_memory(
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What stays the same while KV bytes and dtype are tried."""
+
+    model: ModelSpec
+    machine: Machine
+    release: Release
+    goal: Goal
+    settled: Settled
+    rope: RopePlan
+
+    @property
+    def uses_mtp(self) -> bool:
+        """The draft layers join the pool."""
+        speculative = self.settled.speculative
+        return speculative is not None and speculative.method == "mtp"
+
+    @property
+    def ipc_bytes(self) -> int:
+        """Multimodal transfer memory, which vLLM takes out of the KV cache."""
+        return int((self.goal.mm_ipc_gpu_memory_gb or 0) * GIB)
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """One way to lay out the cache, and why it would be taken."""
+
+    kv_cache_dtype: str
+    rendered_bytes: int | None
+    request: KvCacheRequest
+    capacity: KvCapacity
+    why: str = ""
+
+
+def fit_kv_cache(setting: Setting) -> Fit:
+    """Count the KV cache of the first way that serves the goal, else of the last one."""
+    goal = setting.goal
+    memory = _budget(setting, goal.kv_cache_memory_bytes)
+    if memory.kv_bytes is None:
+        return Fit(None, None, memory, goal.kv_cache_dtype or "auto", None, ())
+    ways = list(_ways(setting, memory, memory.kv_bytes))
+    taken = next((way for way in ways if _serves(way.capacity, goal)), None)
+    if taken is None:  # nothing serves: show the narrowest dtype on what is surely there
+        taken = [way for way in ways if way.rendered_bytes == ways[0].rendered_bytes][-1]
+    if goal.kv_cache_memory_bytes is None and taken.rendered_bytes is not None:
+        memory = _budget(setting, taken.rendered_bytes)
+    return Fit(
+        request=taken.request,
+        capacity=_labelled(taken.capacity, goal, memory),
+        memory=memory,
+        kv_cache_dtype=taken.kv_cache_dtype,
+        kv_cache_memory_bytes=taken.rendered_bytes,
+        choices=_choices(goal, taken, ways[0]),
+    )
+
+
+def _budget(setting: Setting, kv_cache_memory_bytes: int | None) -> MemoryBudget:
+    goal, settled = setting.goal, setting.settled
+    return budget_memory(
         MemoryRequest(
-            model=model,
-            machine=machine,
+            model=setting.model,
+            machine=setting.machine,
             tp_size=settled.tp_size,
             pp_size=settled.pp_size,
             max_num_batched_tokens=settled.max_num_batched_tokens,
             max_num_seqs=settled.max_num_seqs,
-            rope_table_bytes=rope.table_bytes_per_gpu,
-            gpu_memory_utilization=goal.gpu_memory_utilization or release.default_gpu_memory_utilization,
-            kv_cache_memory_bytes=goal.kv_cache_memory_bytes,
-            mm_ipc_gpu_memory_bytes=int((goal.mm_ipc_gpu_memory_gb or 0) * GIB),
-            use_draft_layers=settled.speculative is not None and settled.speculative.method == "mtp",
+            rope_table_bytes=setting.rope.table_bytes_per_gpu,
+            gpu_memory_utilization=goal.gpu_memory_utilization or setting.release.default_gpu_memory_utilization,
+            kv_cache_memory_bytes=kv_cache_memory_bytes,
+            mm_ipc_gpu_memory_bytes=setting.ipc_bytes,
+            use_draft_layers=setting.uses_mtp,
         )
     )
-    available, rendered, choices, reason = _available_bytes(goal, memory)
-    if available is None:
-        return Fit(None, None, memory, goal.kv_cache_dtype or "auto", None, choices, reason)
-    candidates = _kv_cache_dtypes(goal, machine)
-    fits = [_fit(model, machine, release, goal, settled, dtype, available) for dtype in candidates]
-    chosen = next((index for index, (_, capacity) in enumerate(fits) if _serves(capacity, goal)), len(fits) - 1)
-    request, capacity = fits[chosen]
-    if goal.kv_cache_dtype is None and chosen > 0:
-        first = fits[0][1]
-        why = (
-            f"at the model's own dtype one request needs {format_bytes(first.needed_bytes_per_gpu)} per GPU "
-            f"and {format_bytes(first.available_bytes_per_gpu)} is there"
-        )
-        choices += (Choice("--kv-cache-dtype", candidates[chosen], why),)
-    if goal.gpu_memory_utilization is not None and memory.kv_bytes is not None:
-        low, high = memory.kv_bytes
-        why = f"under --gpu-memory-utilization {format_bytes(low)} to {format_bytes(high)} is left to KV; counted at the low end"
-        capacity = replace(capacity, certainty="estimate", estimate_reason=why)
-    return Fit(request, capacity, memory, candidates[chosen], rendered, choices, reason)
 
 
-def _available_bytes(goal: Goal, memory: MemoryBudget) -> tuple[int | None, int | None, tuple[Choice, ...], str]:
-    """(bytes to count with, bytes to render, choices, reason when there are none)."""
-    if memory.kv_bytes is None:
-        return (
-            None,
-            None,
-            (),
-            "the KV memory is not known: give --kv-cache-memory-bytes, or a GPU and weights that are known",
-        )
-    low, _ = memory.kv_bytes
-    if goal.kv_cache_memory_bytes is not None:
-        return low, goal.kv_cache_memory_bytes, (), ""
-    if goal.gpu_memory_utilization is not None:
-        return max(low, 0), None, (), ""
-    ipc = int((goal.mm_ipc_gpu_memory_gb or 0) * GIB)
-    chosen = max((low + ipc) // _STEP_BYTES * _STEP_BYTES, 0)
+def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> Iterator[_Try]:
+    """Sure bytes at each dtype first; then, where bytes may be chosen, as many as one request needs and the card may have."""
+    goal, dtypes = setting.goal, _kv_cache_dtypes(setting.goal, setting.machine)
+    low, high = kv_bytes
+    if goal.kv_cache_memory_bytes is not None or goal.gpu_memory_utilization is not None:
+        for dtype in dtypes:
+            yield _try(setting, dtype, max(low, 0), goal.kv_cache_memory_bytes)
+        return
+    sure = max((low + setting.ipc_bytes) // _STEP_BYTES * _STEP_BYTES, 0)
     why = f"what is surely left of the card beside weights and activations ({memory.kv_certainty}), in whole steps"
-    return max(chosen - ipc, 0), chosen, (Choice("--kv-cache-memory-bytes", format_bytes(chosen), why),), ""
+    for dtype in dtypes:
+        yield _try(setting, dtype, max(sure - setting.ipc_bytes, 0), sure, why)
+    for dtype in dtypes:
+        needed = _try(setting, dtype, max(low, 0), None).capacity.needed_bytes_per_gpu
+        rendered = -(-(needed + setting.ipc_bytes) // _STEP_BYTES) * _STEP_BYTES
+        if rendered - setting.ipc_bytes <= high:
+            why = (
+                f"what one request needs; {format_bytes(max(low, 0))} to {format_bytes(high)} are left of the card, "
+                "so the start may run out of memory"
+            )
+            yield _try(setting, dtype, rendered - setting.ipc_bytes, rendered, why)
+
+
+def _try(setting: Setting, dtype: str, available_bytes: int, rendered_bytes: int | None, why: str = "") -> _Try:
+    request = _request(setting, dtype, available_bytes)
+    return _Try(dtype, rendered_bytes, request, size_kv_cache(request), why)
+
+
+def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheRequest:
+    model, machine, goal, settled = setting.model, setting.machine, setting.goal, setting.settled
+    speculative = settled.speculative
+    device = device_defaults(machine.device_type)
+    assert device is not None, machine.device_type
+    is_mla = any(isinstance(layer, MlaLayer) for layer in model.layers)
+    is_cpu = machine.device_type == "cpu"
+    return KvCacheRequest(
+        model=model,
+        release=setting.release,
+        max_model_len=settled.max_model_len,
+        available_bytes_per_gpu=available_bytes,
+        tp_size=settled.tp_size,
+        pp_size=settled.pp_size,
+        dcp_size=settled.dcp_size,
+        kv_cache_dtype=dtype,
+        max_num_batched_tokens=settled.max_num_batched_tokens,
+        num_speculative_tokens=speculative.num_speculative_tokens if speculative else 0,
+        use_draft_layers=setting.uses_mtp,
+        prefix_caching=goal.prefix_caching,
+        async_scheduling=device.async_scheduling and (speculative is None or speculative.method != "ngram"),
+        block_size=goal.block_size,
+        default_block_size=device.mla_block_size if is_mla else device.block_size,
+        min_kernel_block_size=device.mla_block_size if is_mla and is_cpu else device.min_kernel_block_size,
+        force_fp32_state=is_cpu,
+        gdn_flashinfer_prefill=_prefills_on_flashinfer(model, machine.gpu),
+    )
+
+
+def _prefills_on_flashinfer(model: ModelSpec, gpu: GpuSpec | None) -> bool:
+    """Hopper always; Blackwell where the key heads have 128 dimensions (with CUDA 13, which its drivers bring)."""
+    if gpu is None or gpu.vendor != "NVIDIA":
+        return False
+    generation = gpu.compute_capability.partition(".")[0]
+    heads = {layer.k_head_dim for layer in model.layers if isinstance(layer, GatedDeltaNetLayer)}
+    return generation == "9" or (generation in ("10", "12") and heads == {128})
 
 
 def _kv_cache_dtypes(goal: Goal, machine: Machine) -> tuple[str, ...]:
@@ -97,37 +180,28 @@ def _kv_cache_dtypes(goal: Goal, machine: Machine) -> tuple[str, ...]:
     return ("auto", "fp8_e4m3") if has_fp8 else ("auto",)
 
 
-def _fit(
-    model: ModelSpec, machine: Machine, release: Release, goal: Goal, settled: Settled, dtype: str, available: int
-) -> tuple[KvCacheRequest, KvCapacity]:
-    is_cpu = machine.device_type == "cpu"
-    is_mla = any(isinstance(layer, MlaLayer) for layer in model.layers)
-    speculative = settled.speculative
-    device = device_defaults(machine.device_type)
-    assert device is not None, machine.device_type
-    request = KvCacheRequest(
-        model=model,
-        release=release,
-        max_model_len=settled.max_model_len,
-        available_bytes_per_gpu=available,
-        tp_size=settled.tp_size,
-        pp_size=settled.pp_size,
-        dcp_size=settled.dcp_size,
-        kv_cache_dtype=dtype,
-        max_num_batched_tokens=settled.max_num_batched_tokens,
-        num_speculative_tokens=speculative.num_speculative_tokens if speculative else 0,
-        use_draft_layers=speculative is not None and speculative.method == "mtp",
-        prefix_caching=goal.prefix_caching,
-        async_scheduling=device.async_scheduling and (speculative is None or speculative.method != "ngram"),
-        block_size=goal.block_size,
-        default_block_size=device.mla_block_size if is_mla else device.block_size,
-        min_kernel_block_size=16 if is_mla and is_cpu else device.min_kernel_block_size,
-        force_fp32_state=is_cpu,
-    )
-    return request, size_kv_cache(request)
-
-
 def _serves(capacity: KvCapacity, goal: Goal) -> bool:
     return capacity.starts and (
         goal.concurrency is None or goal.mean_input_tokens is not None or capacity.max_concurrency >= goal.concurrency
     )
+
+
+def _labelled(capacity: KvCapacity, goal: Goal, memory: MemoryBudget) -> KvCapacity:
+    """Under a utilization share the bytes are a range, so the count can be no more than an estimate."""
+    if goal.gpu_memory_utilization is None or memory.kv_bytes is None:
+        return capacity
+    low, high = (format_bytes(max(end, 0)) for end in memory.kv_bytes)
+    why = f"under --gpu-memory-utilization {low} to {high} is left to KV; counted at the low end"
+    return replace(capacity, certainty="estimate", estimate_reason=why)
+
+
+def _choices(goal: Goal, taken: _Try, first: _Try) -> tuple[Choice, ...]:
+    choices = []
+    if taken.why and taken.rendered_bytes is not None:
+        choices.append(Choice("--kv-cache-memory-bytes", format_bytes(taken.rendered_bytes), taken.why))
+    if goal.kv_cache_dtype is None and taken.kv_cache_dtype != first.kv_cache_dtype:
+        needed = format_bytes(first.capacity.needed_bytes_per_gpu)
+        there = format_bytes(first.capacity.available_bytes_per_gpu)
+        why = f"at the model's own dtype one request needs {needed} per GPU, and {there} is surely there"
+        choices.append(Choice("--kv-cache-dtype", taken.kv_cache_dtype, why))
+    return tuple(choices)

@@ -12,8 +12,9 @@ from longreach.engine.command import parse_command
 from longreach.engine.options import EngineOptions, ServeCommand
 from longreach.engine.release import get_release
 from longreach.engine.shell import render_shell
-from longreach.errors import InputFileError, LongreachError
+from longreach.errors import InputFileError, LongreachError, UnknownModelError
 from longreach.plan.values import SCHEMA, Plan
+from longreach.rules.observed import MODEL_NOT_UNDERSTOOD
 
 _REPLAN = "make it again with: longreach plan MODEL ... -o plan.yaml"
 
@@ -25,6 +26,20 @@ def plan_to_document(plan: Plan) -> dict[str, Any]:
         del instance["options"]
     schema = document.pop("schema")
     return {"schema": schema, **_plain(document)}
+
+
+def unknown_document(model: str, release: str, error: UnknownModelError) -> dict[str, Any]:
+    """The document for a model whose KV cache is not understood: a verdict and the reason, and no number."""
+    finding = MODEL_NOT_UNDERSTOOD.finding(error.what, error.why, error.fix)
+    return {
+        "schema": SCHEMA,
+        "verdict": "unknown",
+        "model": {"name": model},
+        "machine": None,
+        "release": release,
+        "instances": [],
+        "findings": [asdict(finding)],
+    }
 
 
 def plan_from_document(document: object, origin: str = "plan") -> Plan:

@@ -9,10 +9,10 @@ from longreach.engine.release import Release
 from longreach.engine.shell import render_shell
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
-from longreach.plan.capacity import fit_kv_cache
-from longreach.plan.goal import NamedGoal
+from longreach.plan.capacity import Fit, Setting, fit_kv_cache
+from longreach.plan.goal import Goal, NamedGoal
 from longreach.plan.options import choose_options
-from longreach.plan.settle import settle
+from longreach.plan.settle import Settled, settle
 from longreach.plan.speed import forecast_instance
 from longreach.plan.tiers import concurrency_at_mean_input, planned_tiers, size_tiers
 from longreach.plan.values import Choice, InstancePlan
@@ -38,7 +38,8 @@ def plan_instance(
     goal = named.goal
     settled = settle(model, machine, release, goal, len(gpus))
     rope = plan_rope(model, settled.max_model_len, goal.yarn)
-    fit = fit_kv_cache(model, machine, release, goal, settled, rope)
+    fit = fit_kv_cache(Setting(model, machine, release, goal, settled, rope))
+    settled = _within_state_blocks(settled, goal, fit)
     options, option_choices = choose_options(model, machine, goal, settled, rope, fit)
     own_gpus = tuple(gpus[: settled.num_gpus]) if machine.device_type != "cpu" else ()
     options = _on_gpus(options, own_gpus, machine)
@@ -85,6 +86,18 @@ def plan_instance(
         kv_request=fit.request,
     )
     return PlannedInstance(plan, deployment, settled.choices + fit.choices + option_choices)
+
+
+def _within_state_blocks(settled: Settled, goal: Goal, fit: Fit) -> Settled:
+    """Recurrent layers need a block for every sequence that decodes: a chosen limit stays within the blocks there are."""
+    if goal.max_num_seqs is not None or fit.capacity is None or fit.request is None:
+        return settled
+    num_blocks = fit.capacity.num_blocks
+    if not fit.request.model.is_hybrid or not 0 < num_blocks < settled.max_num_seqs:
+        return settled
+    why = f"the {num_blocks} KV cache blocks: recurrent layers need one for every running sequence"
+    others = tuple(choice for choice in settled.choices if choice.option != "--max-num-seqs")
+    return replace(settled, max_num_seqs=num_blocks, choices=(*others, Choice("--max-num-seqs", str(num_blocks), why)))
 
 
 def _on_gpus(options: EngineOptions, gpus: tuple[int, ...], machine: Machine) -> EngineOptions:

@@ -17,8 +17,9 @@ def choose_options(
     is_gpu = machine.device_type != "cpu"
     custom_all_reduce, all_reduce_choice = _custom_all_reduce(machine, goal, settled)
     numa_bind, numa_choice = _numa_bind(machine)
+    reference, reference_choice = _reference(model, goal)
     options = EngineOptions(
-        model=goal.model_path or model.hf_id or model.name,
+        model=reference,
         served_model_name=goal.served_model_name,
         host=goal.host,
         port=goal.port,
@@ -53,7 +54,23 @@ def choose_options(
         extra_args=goal.extra_args,
         env=goal.env,
     )
-    return options, tuple(choice for choice in (all_reduce_choice, numa_choice) if choice)
+    return options, tuple(choice for choice in (reference_choice, all_reduce_choice, numa_choice) if choice)
+
+
+def _reference(model: ModelSpec, goal: Goal) -> tuple[str, Choice | None]:
+    """What `vllm serve` is given: the user's path, the published checkpoint in this weight format, or the model itself."""
+    own = model.hf_id or model.name
+    if goal.model_path is not None:
+        return goal.model_path, None
+    if model.weights.checkpoint == own:
+        return own, None
+    if model.weights.checkpoint is not None:
+        why = f"the published checkpoint with {model.weights.quantization} weights"
+        return model.weights.checkpoint, Choice("--model-path", model.weights.checkpoint, why)
+    if model.weights.quantization == "none" or model.weights.quant_method is not None:
+        return own, None  # the config says so itself
+    why = f"no published {model.weights.quantization} checkpoint is known: name yours, or the command serves other weights"
+    return own, Choice("--model-path", own, why)
 
 
 def _offload(goal: Goal) -> OffloadOptions | None:

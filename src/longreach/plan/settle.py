@@ -18,6 +18,8 @@ from longreach.units import format_tokens
 
 _LONGEST_TOKENS = 10**9  # a hundred times the longest context any published model claims
 
+_RUNNING_TOKENS = 2**23  # no box of eight cards keeps more tokens running than this
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -46,11 +48,9 @@ def settle(model: ModelSpec, machine: Machine, release: Release, goal: Goal, num
     tp_size = goal.tp_size
     if tp_size is None:
         tp_size = _choose_tp_size(model, machine, release, num_gpus // (pp_size * dp_size))
-        choices.append(
-            Choice(
-                "--tp", str(tp_size), f"the most of {num_gpus} GPUs over which heads, vocabulary and state split evenly"
-            )
-        )
+        if num_gpus > 1:
+            why = f"the most of {num_gpus} GPUs over which heads, vocabulary and state split evenly"
+            choices.append(Choice("--tp", str(tp_size), why))
     _check_gpus(tp_size * pp_size * dp_size, num_gpus, machine)
     max_model_len = goal.max_model_len
     if max_model_len is None:
@@ -65,8 +65,8 @@ def settle(model: ModelSpec, machine: Machine, release: Release, goal: Goal, num
     max_num_seqs = goal.max_num_seqs
     if max_num_seqs is None:
         default = _default_of(default_max_num_seqs, machine, tp_size * pp_size, 256)
-        max_num_seqs = min(goal.concurrency or default, max_num_batched_tokens)
-        why = "the wanted concurrency" if goal.concurrency else "vLLM's default for this device"
+        max_num_seqs, why = _choose_max_num_seqs(goal, default, max_model_len)
+        max_num_seqs = min(max_num_seqs, max_num_batched_tokens)
         choices.append(Choice("--max-num-seqs", str(max_num_seqs), why))
     return Settled(
         tp_size=tp_size,
@@ -103,6 +103,15 @@ def parse_speculation(text: str | None) -> SpeculativeOptions | None:
     if method == "ngram":
         return SpeculativeOptions("ngram", int(count), prompt_lookup_max=int(count))
     return SpeculativeOptions("mtp", int(count))
+
+
+def _choose_max_num_seqs(goal: Goal, default: int, max_model_len: int) -> tuple[int, str]:
+    if goal.concurrency is not None:
+        return goal.concurrency, "the wanted concurrency"
+    few = max(_RUNNING_TOKENS // max_model_len, 16)
+    if few < default:
+        return few, "few long requests run at once, and room for more takes memory from the KV cache"
+    return default, "vLLM's default for this device"
 
 
 class _DeviceDefault(Protocol):

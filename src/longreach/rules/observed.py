@@ -1,7 +1,10 @@
-"""Kinds of findings that compare a running engine with its plan; `launch` makes them, their pages live here."""
+"""Kinds of findings that other rooms make: `launch` holds a running engine against its plan, `plan` meets a model nobody knows."""
 
 from longreach.rules.finding import FindingKind
 
+MODEL_NOT_UNDERSTOOD = FindingKind(
+    "LR119", "error", "model_not_understood", "the model's KV cache is not understood, so nothing is said about it"
+)
 CAPACITY_DIFFERS = FindingKind(
     "LR601", "warning", "capacity_differs", "the engine's KV cache capacity differs from the plan"
 )
@@ -19,6 +22,7 @@ RELEASE_DIFFERS = FindingKind(
 )
 
 KINDS: tuple[FindingKind, ...] = (
+    MODEL_NOT_UNDERSTOOD,
     CAPACITY_DIFFERS,
     LENGTH_DIFFERS,
     DTYPE_DIFFERS,

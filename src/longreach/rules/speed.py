@@ -90,7 +90,7 @@ def decode_slower_than_reading(deployment: Deployment) -> Iterator[Diagnosis]:
 def attention_outgrows_weights(deployment: Deployment) -> Iterator[Diagnosis]:
     """Beyond this length the time grows with the square of the prompt."""
     speed = deployment.speed_at_full_length
-    if speed is None or speed.work.linear_flops is None:
+    if speed is None or speed.work.linear_flops is None or deployment.machine.gpu is None:
         return
     attention, linear = speed.work.attention_flops, speed.work.linear_flops
     if attention <= linear:
