@@ -112,7 +112,7 @@ def _prove_engine(folder: Path, engine: Path | None, length: int, summary: _Summ
         click.echo(render_up(report, paint))
         _sum_up_start(report, summary)
         _title(f"4. Prove it with a prompt of {length:,} tokens")
-        _verify(plan, folder, length, summary, paint)
+        _verify(plan, length, summary, paint)
     finally:
         ended = down([name], default_state_folder(), lambda _event: None)
         survivors = [pid for end in ended.instances for pid in end.survivors]
@@ -149,13 +149,13 @@ def _sum_up_start(report: Any, summary: _Summary) -> None:
     summary.add(text if not failed else f"the engine differs from the plan in {', '.join(failed)}", proven=not failed)
 
 
-def _verify(plan: Any, folder: Path, length: int, summary: _Summary, paint: Any) -> None:
+def _verify(plan: Any, length: int, summary: _Summary, paint: Any) -> None:
     from longreach.cli.from_plan import verify_target
     from longreach.cli.verify import run_verify
     from longreach.measure.target import VerifySettings
     from longreach.report.verify_text import render_verify
 
-    target = verify_target(plan, plan.instances[0], str(folder / "tiny-qwen3"), None)
+    target = verify_target(plan, plan.instances[0], length)
     settings = VerifySettings(prompt_tokens=length, output_tokens=32, needles_off_reason=_RANDOM_WEIGHTS)
     report = run_verify(target, settings)
     click.echo(render_verify(report, paint))

@@ -1,8 +1,13 @@
 """What `launch` and `measure` are told, taken from a plan."""
 
+from dataclasses import replace
+
+from longreach.forecast.values import Span
 from longreach.launch.spec import ExpectedEngine, LaunchSpec
 from longreach.measure.target import ExpectedServer, ExpectedSpeed, VerifyTarget
 from longreach.plan.values import InstancePlan, Plan
+
+_NEAR_ENOUGH = 0.9
 
 
 def launch_specs(plan: Plan) -> tuple[LaunchSpec, ...]:
@@ -38,10 +43,9 @@ def _expected_engine(plan: Plan, instance: InstancePlan) -> ExpectedEngine:
     )
 
 
-def verify_target(plan: Plan, instance: InstancePlan, tokenizer: str | None, api_key_env: str | None) -> VerifyTarget:
-    """The running instance with everything the plan promises of it."""
+def verify_target(plan: Plan, instance: InstancePlan, prompt_tokens: int) -> VerifyTarget:
+    """The running instance with everything the plan promises of it; `prompt_tokens` is how long a prompt will be sent."""
     cache, options = instance.kv_cache, instance.options
-    speed = instance.speed[0] if instance.speed else None
     expected = ExpectedServer(
         release=plan.release,
         max_model_len=instance.max_model_len,
@@ -49,20 +53,51 @@ def verify_target(plan: Plan, instance: InstancePlan, tokenizer: str | None, api
         max_concurrency=cache.max_concurrency if cache else None,
         block_size=cache.block_size if cache else None,
         num_blocks=cache.num_blocks if cache else None,
-        kv_cache_dtype=options.kv_cache_dtype,
+        kv_cache_dtype=options.kv_cache_dtype or "auto",
         capacity_is_exact=cache is not None and cache.certainty == "exact",
         prefix_caching=options.enable_prefix_caching is not False,
         speculation=options.speculative is not None,
         is_hybrid=plan.model.is_hybrid,
         is_deterministic=plan.machine.device_type == "cpu",
-        speed=ExpectedSpeed(speed.prompt_tokens, speed.ttft_cold_s, speed.ttft_warm_s, speed.decode_tokens_per_s)
-        if speed
-        else None,
+        speed=expected_speed(instance, prompt_tokens),
     )
     return VerifyTarget(
         base_url=instance.base_url,
         model=options.served_model_name or options.model,
-        api_key_env=api_key_env,
-        tokenizer=tokenizer or options.model,
+        tokenizer=options.model,
         expected=expected,
+    )
+
+
+def expected_speed(instance: InstancePlan, prompt_tokens: int) -> ExpectedSpeed | None:
+    """The forecast for a prompt of this length, from the nearest longer one; None when that is far longer.
+
+    Prefill grows at most with the square of the length, and decode slows at most in proportion to it: so the forecast of a
+    prompt 1/r as long, times r^2 (or over r), still bounds this one.
+    """
+    longer = [speed for speed in instance.speed if prompt_tokens <= speed.prompt_tokens]
+    if not longer:
+        return None
+    nearest = min(longer, key=lambda speed: speed.prompt_tokens)
+    ratio = prompt_tokens / nearest.prompt_tokens
+    if ratio < _NEAR_ENOUGH:
+        return None
+    return ExpectedSpeed(
+        prompt_tokens,
+        _scaled(nearest.ttft_cold_s, ratio**2, 1),
+        _scaled(nearest.ttft_warm_s, ratio, 1),
+        _scaled(nearest.decode_tokens_per_s, 1, 1 / ratio),
+    )
+
+
+def _scaled(span: Span, least: float, most: float) -> Span:
+    def times(value: float | None, factor: float) -> float | None:
+        return None if value is None else value * factor
+
+    return replace(
+        span,
+        lower_bound=times(span.lower_bound, least),
+        low=times(span.low, least),
+        high=times(span.high, most),
+        upper_bound=times(span.upper_bound, most),
     )

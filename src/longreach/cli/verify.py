@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,8 @@ def verify(target: str, *, as_json: bool, **values: Any) -> int:
     """
     from longreach.report.verify_text import render_verify
 
-    report = run_verify(_target(target, values), _settings(values))
+    settings = _settings(values)
+    report = run_verify(_target(target, values, settings), settings)
     if as_json:
         from longreach.cli.up import jsonable
 
@@ -66,20 +67,22 @@ def run_verify(target: Any, settings: Any) -> Any:
         progress.close()
 
 
-def _target(target: str, values: dict[str, Any]) -> Any:
+def _target(target: str, values: dict[str, Any], settings: Any) -> Any:
     from longreach.measure.target import VerifyTarget
 
-    tokenizer, api_key_env = values["tokenizer"], values["api_key_env"]
+    given = {"tokenizer": values["tokenizer"], "api_key_env": values["api_key_env"], "model": values["model"]}
+    given = {key: value for key, value in given.items() if value is not None}
     if target.startswith(("http://", "https://")):
         if values["instance"]:
             raise UsageError("--instance goes with a plan", f"'{target}' is a URL", "name a plan file, or leave it out")
-        return VerifyTarget(target, values["model"], api_key_env, tokenizer)
+        return VerifyTarget(target, **given)
     from longreach.cli.from_plan import verify_target
     from longreach.cli.plan_file import read_plan
 
     plan = read_plan(Path(target))
     instance = choose_instance(plan, values["instance"])
-    return verify_target(plan, instance, tokenizer, api_key_env)
+    prompt_tokens = settings.prompt_tokens or instance.max_model_len - settings.output_tokens
+    return replace(verify_target(plan, instance, prompt_tokens), **given)
 
 
 def choose_instance(plan: Any, name: str | None) -> Any:
