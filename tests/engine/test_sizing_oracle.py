@@ -86,7 +86,7 @@ def compare_tier(request: KvCacheRequest, capacity: KvCapacity, engine: dict[str
 def ask_engine(python: Path, requests: list[KvCacheRequest]) -> list[dict[str, Any]]:
     """One process for all plans: importing the engine takes most of the time."""
     plans = json.dumps([describe_plan(request) for request in requests])
-    done = subprocess.run([python, ORACLE], input=plans, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run([python, ORACLE], input=plans, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     answers: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
     return answers
@@ -95,7 +95,7 @@ def ask_engine(python: Path, requests: list[KvCacheRequest]) -> list[dict[str, A
 @pytest.mark.vllm
 def test_random_plans_are_counted_as_the_engine_counts_them(engine_python: Path) -> None:
     source = PlanSource(seed=20)
-    requests = [source.draw() for _ in range(600)]
+    requests = [source.draw() for _ in range(400)]
     answers = ask_engine(engine_python, requests)
     differences = [
         f"{request}\n  {difference}"
@@ -103,5 +103,5 @@ def test_random_plans_are_counted_as_the_engine_counts_them(engine_python: Path)
         if (difference := compare(request, engine)) is not None
     ]
     assert not differences, f"{len(differences)} of {len(requests)} differ:\n" + "\n".join(differences[:5])
-    assert sum("num_blocks" in engine for engine in answers) > 200, "the plans hardly exercise the counts"
-    assert sum("refusal" in engine for engine in answers) > 50
+    assert sum("num_blocks" in engine for engine in answers) > 150, "the plans hardly exercise the counts"
+    assert sum("refusal" in engine for engine in answers) > 40

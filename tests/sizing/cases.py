@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.sizing import models
@@ -13,13 +14,15 @@ from longreach.sizing.values import KvCacheRequest
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "capacity"
 
-Case = Mapping[str, object]
+
+def read_cases(name: str) -> list[Mapping[str, Any]]:
+    """The lines of one corpus file."""
+    return [json.loads(line) for line in (CORPUS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def load_cases(name: str) -> list[object]:
     """One parameter a line, with its `id`."""
-    lines = (CORPUS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [pytest.param(case, id=case["id"]) for case in map(json.loads, lines)]
+    return [pytest.param(case, id=case["id"]) for case in read_cases(name)]
 
 
 def build_request(model: str, fields: Mapping[str, object]) -> KvCacheRequest:

@@ -1,0 +1,153 @@
+"""One GPU's memory: weights, the rest, and what is left to KV."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.sizing.cases import read_cases
+
+from longreach.hardware.spec import GpuSpec, Machine
+from longreach.model.catalogue import load_catalogue_model
+from longreach.model.source import load_model
+from longreach.model.spec import ParameterCount
+from longreach.sizing.memory import MemoryRequest, budget_memory, estimate_other_bytes
+from longreach.sizing.weights import plan_weights
+from longreach.units import GIB
+
+CARD = GpuSpec(
+    name="card",
+    vendor="NVIDIA",
+    architecture="",
+    compute_capability="8.9",
+    memory_bytes=24564 * 2**20,
+    cuda_memory_bytes=(24081 * 2**20, 24217 * 2**20),
+    memory_bandwidth_bytes_per_s=1e12,
+    fp16_fp32acc_flops=None,
+    fp8_fp32acc_flops=None,
+    fp8_best_flops=None,
+    int8_ops=None,
+    fp4_flops=None,
+    bf16_gemm_flops=None,
+    pcie_gen=None,
+    pcie_lanes=None,
+    host_link_bytes_per_s=None,
+    nvlink_bytes_per_s=None,
+    nvlink_kind="none",
+    p2p_pcie_stock_driver="no",
+    fp8_support="native",
+    tdp_w=None,
+)
+MACHINE = Machine(gpu=CARD, num_gpus=4, link=None)
+REQUEST = MemoryRequest(
+    model=load_model("qwen3.6-27b", "w4a16"),
+    machine=MACHINE,
+    tp_size=4,
+    pp_size=1,
+    max_num_batched_tokens=2048,
+    max_num_seqs=16,
+)
+
+
+def logged_other_gib(case: Mapping[str, Any]) -> float:
+    """What a start-up log leaves for all but weights and KV."""
+    return float(case["gpu_total_gib"] * case["gpu_memory_utilization"] - case["loaded_gib"] - case["available_gib"])
+
+
+def other_range_gib(case: Mapping[str, Any]) -> tuple[float, float]:
+    request = replace(
+        REQUEST,
+        model=load_catalogue_model(case["model"]),
+        tp_size=case["tp_size"],
+        max_num_batched_tokens=case["max_num_batched_tokens"],
+        max_num_seqs=case["max_num_seqs"],
+    )
+    low, high = estimate_other_bytes(request)
+    return low / GIB, high / GIB
+
+
+def test_the_range_of_the_rest_covers_the_published_logs() -> None:
+    cases = read_cases("memory_logs")
+    covered = [case["id"] for case in cases if (span := other_range_gib(case))[0] <= logged_other_gib(case) <= span[1]]
+    assert len(covered) == len(cases) == 20
+
+
+def test_the_range_of_the_rest_says_something() -> None:
+    spans = [other_range_gib(case) for case in read_cases("memory_logs")]
+    assert sorted(high - low for low, high in spans)[len(spans) // 2] < 7  # GiB, the median case
+
+
+def test_loaded_weights_lie_in_their_range() -> None:
+    cases = read_cases("loaded_weights")
+    inside = 0
+    for case in cases:
+        plan = plan_weights(load_model(case["model"], case["weights"]), case["tp_size"], 1, use_draft_layers=False)
+        assert plan.bytes_per_gpu is not None
+        low, high = (size / GIB for size in plan.bytes_per_gpu)
+        inside += low * 0.99 <= case["loaded_gib"] <= high
+        assert low * 0.85 < case["loaded_gib"] < high * 1.2, case["id"]
+    assert (inside, len(cases)) == (26, 29)
+
+
+def test_kv_bytes_asked_for_are_exact() -> None:
+    budget = budget_memory(replace(REQUEST, kv_cache_memory_bytes=10 * GIB))
+    assert (budget.kv_bytes, budget.kv_certainty) == ((10 * GIB, 10 * GIB), "exact")
+
+
+def test_multimodal_transfer_memory_is_taken_out_of_kv() -> None:
+    asked = replace(REQUEST, mm_ipc_gpu_memory_bytes=GIB)
+    assert budget_memory(replace(asked, kv_cache_memory_bytes=10 * GIB)).kv_bytes == (9 * GIB, 9 * GIB)
+    (low, high), (less_low, less_high) = (budget_memory(request).kv_bytes or (0, 0) for request in (REQUEST, asked))
+    assert (low - less_low, high - less_high) == (GIB, GIB)
+
+
+def test_utilization_leaves_a_range_to_kv() -> None:
+    budget = budget_memory(REQUEST)
+    assert budget.kv_certainty == "range"
+    assert budget.weights_bytes is not None
+    assert budget.other_bytes is not None
+    assert budget.kv_bytes == (
+        int(24081 * 2**20 * 0.92 - budget.weights_bytes[1] - budget.other_bytes[1]),
+        int(24217 * 2**20 * 0.92 - budget.weights_bytes[0] - budget.other_bytes[0]),
+    )
+
+
+def test_the_rope_table_is_counted() -> None:
+    with_table = budget_memory(replace(REQUEST, rope_table_bytes=GIB))
+    assert with_table.rope_table_bytes == GIB
+    assert with_table.other_bytes is not None
+    assert with_table.other_bytes[1] == estimate_other_bytes(REQUEST)[1] + GIB
+
+
+@pytest.mark.parametrize(("asked_gib", "fits"), [(8, True), (16, None), (22, False)])
+def test_whether_everything_fits_the_card_is_said_only_when_sure(asked_gib: int, fits: bool | None) -> None:
+    assert budget_memory(replace(REQUEST, kv_cache_memory_bytes=asked_gib * GIB)).fits is fits
+
+
+def test_weights_beyond_the_card_never_fit() -> None:
+    assert budget_memory(replace(REQUEST, model=load_model("qwen3.6-27b", "none"), tp_size=1)).fits is False
+
+
+def test_without_a_card_only_what_was_asked_for_is_known() -> None:
+    nowhere = replace(REQUEST, machine=Machine(gpu=None, num_gpus=1, link=None))
+    budget = budget_memory(nowhere)
+    assert (budget.gpu_total_bytes, budget.kv_bytes, budget.kv_certainty, budget.fits) == (None, None, "unknown", None)
+    assert budget_memory(replace(nowhere, kv_cache_memory_bytes=GIB)).kv_certainty == "exact"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"cuda_memory_bytes": None}, ((24564 - 770) * 2**20, (24564 - 250) * 2**20)),
+        ({"cuda_memory_bytes": None, "vendor": "AMD"}, (24564 * 2**20, 24564 * 2**20)),
+        ({"cuda_memory_bytes": None, "memory_bytes": None}, None),
+    ],
+)
+def test_the_drivers_total_stands_in_for_cudas(changes: dict[str, Any], expected: tuple[int, int] | None) -> None:
+    machine = replace(MACHINE, gpu=replace(CARD, **changes))
+    assert budget_memory(replace(REQUEST, machine=machine)).gpu_total_bytes == expected
+
+
+def test_unknown_active_parameters_are_taken_for_typical() -> None:
+    unknown = replace(REQUEST, model=replace(REQUEST.model, parameters=ParameterCount(None, 0, None, "estimate")))
+    assert estimate_other_bytes(unknown)[1] == pytest.approx(estimate_other_bytes(REQUEST)[1], rel=0.2)
