@@ -145,6 +145,22 @@ def test_a_published_checkpoint_brings_its_bytes() -> None:
     assert "rounded" in model.weights.source
 
 
+@pytest.mark.parametrize(
+    ("name", "quantization", "total_bytes"),
+    [
+        ("qwen3-32b", "none", 65_524_246_528),
+        ("deepseek-v3", "fp8", None),
+        ("deepseek-v3.1", "fp8", None),
+        ("gpt-oss-120b", "mxfp4", 65_283_502_899),
+        ("kimi-k2.6", "w4a16", 595_000_000_000),
+        ("qwen3.8-27b", "none", 55_563_006_776),
+    ],
+)
+def test_the_weights_have_the_form_the_publisher_gives(name: str, quantization: str, total_bytes: int | None) -> None:
+    weights = load_catalogue_model(name).weights
+    assert (weights.quantization, weights.total_bytes) == (quantization, total_bytes)
+
+
 def test_bytes_are_none_where_no_checkpoint_is_known() -> None:
     assert checkpoint_bytes("qwen3-32b", "mxfp4") is None
     assert checkpoint_bytes("no-such-model", "none") is None

@@ -73,7 +73,7 @@ def load_catalogue_model(name: str) -> ModelSpec:
         )
     entry = _read(match.name)
     spec = parse_model_config(_expanded_config(entry), match.name)
-    return with_quantization(_with_facts(spec, entry), match.name, match.quantization)
+    return with_quantization(_with_facts(spec, entry), match.name, match.quantization or _published_form(spec, entry))
 
 
 def catalogue_config(name: str) -> Mapping[str, object]:
@@ -147,6 +147,14 @@ def _checkpoint_id(name: str, quantization: QuantizationName) -> str | None:
     match = find_catalogue_model(name)
     rows = _checkpoint_rows(_read(match.name)) if match else ()
     return next((str(row["id"]) for row in rows if row.get("quantization") == quantization), None)
+
+
+def _published_form(spec: ModelSpec, entry: _Entry) -> QuantizationName | None:
+    """The form of the repository's own weights, where the copy of its config lost the quantization."""
+    if spec.weights.quantization != "none":
+        return None
+    own = next((row for row in _checkpoint_rows(entry) if row.get("id") == entry["hf_id"]), None)
+    return cast("QuantizationName", own["quantization"]) if own is not None else None
 
 
 def _with_facts(spec: ModelSpec, entry: _Entry) -> ModelSpec:
