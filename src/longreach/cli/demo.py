@@ -106,7 +106,7 @@ def _prove_engine(folder: Path, engine: Path | None, length: int, summary: _Summ
     write_plan(plan_path, plan)
     click.echo(render_plan(plan, paint))
     _title("3. Start it as planned")
-    name = f"demo-{plan.instances[0].port}"
+    name = "demo"
     report = start(launch_specs(plan), plan_path, name=name, engine=engine, foreground=False, stall_s=180)
     try:
         click.echo(render_up(report, paint))
