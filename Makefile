@@ -23,7 +23,7 @@ help: ## list the targets
 .PHONY: run
 run: $(DEV_READY) ## plan the worked example, then plan, start, prove and stop a tiny model on the real engine
 	@$(MAKE) engine || echo "continuing without the engine: what needs it is left out"
-	$(BIN)/python -m longreach demo --engine-python $(ENGINE)/bin/python
+	$(BIN)/python -m longreach demo --engine $(ENGINE)
 
 .PHONY: test
 test: lint engine system ## run every test, those on the real engine included
