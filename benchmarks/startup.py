@@ -4,6 +4,7 @@ Ratios in one run are what to compare: machines differ and are noisy. Goals on a
 """
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 ROUNDS = 9
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as installed
 CONFIG = {
     "architectures": ["Qwen3ForCausalLM"],
     "model_type": "qwen3",
@@ -33,7 +35,7 @@ CONFIG = {
 def measure(argv: list[str]) -> tuple[float, float]:
     """(wall, CPU) seconds of one run."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
     wall = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime

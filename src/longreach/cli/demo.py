@@ -1,6 +1,5 @@
 """`longreach demo`: the main job on any machine, with the real engine where it can be had."""
 
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,8 @@ def demo(engine: Path | None, length: int) -> int:
 
     Without an engine the planning part still runs, and the exit code is 1.
     """
+    import tempfile
+
     from longreach.errors import LongreachError
     from longreach.report.findings_text import render_error
 

@@ -1,5 +1,6 @@
 """Types and options that several commands share; each declared once."""
 
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -42,10 +43,21 @@ def stdout_paint() -> Paint:
 
 
 def echo_json(document: Any) -> None:
-    """The document, readable and stable."""
+    """The document, readable, stable and strict."""
     import json
 
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(jsonable(document), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def jsonable(value: Any) -> Any:
+    """Paths as strings, tuples as lists, times in ISO form, what is not finite as None; everything else as it is."""
+    if isinstance(value, dict):
+        return {key: jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | frozenset | set):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
 
 
 def _no_color() -> bool:

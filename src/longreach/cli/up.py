@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from longreach.cli.params import FILE, echo_json, json_option, stdout_paint
+from longreach.cli.params import FILE, echo_json, json_option, jsonable, stdout_paint
 
 
 def _complete_deployment(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -46,7 +46,7 @@ def up(plan_path: Path, *, as_json: bool, dry_run: bool, **settings: Any) -> int
         return _print_dry_run(plan, as_json=as_json)
     report = start(launch_specs(plan), plan_path, **settings)
     if as_json:
-        echo_json(jsonable(asdict(report)))
+        echo_json(asdict(report))
     else:
         from longreach.report.launch_text import render_up
 
@@ -100,7 +100,7 @@ def status(*, as_json: bool) -> int:
 
     instances = read_status(default_state_folder())
     if as_json:
-        echo_json({"instances": jsonable([asdict(item) for item in instances])})
+        echo_json({"instances": [asdict(item) for item in instances]})
     else:
         click.echo(render_status(instances, stdout_paint()))
     return 0 if all(item.life == "alive" and item.health in ("ok", "starting") for item in instances) else 1
@@ -167,20 +167,7 @@ def down(names: tuple[str, ...], *, as_json: bool) -> int:
     finally:
         progress.close()
     if as_json:
-        echo_json(jsonable(asdict(report)))
+        echo_json(asdict(report))
     else:
         click.echo(render_down(report, stdout_paint()))
     return 1 if any(end.survivors for end in report.instances) or report.hints else 0
-
-
-def jsonable(value: Any) -> Any:
-    """Paths as strings, tuples as lists, times in ISO form, infinities as None; everything else as it is."""
-    if isinstance(value, dict):
-        return {key: jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | frozenset | set):
-        return [jsonable(item) for item in value]
-    if isinstance(value, float):
-        return value if abs(value) != float("inf") and value == value else None  # noqa: PLR0124 - NaN is not itself
-    if value is None or isinstance(value, str | int | bool):
-        return value
-    return str(value)

@@ -1,6 +1,5 @@
 """`longreach verify`: prove a running instance with one long prompt, cold and warm."""
 
-import asyncio
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -46,9 +45,7 @@ def verify(target: str, *, as_json: bool, **values: Any) -> int:
     settings = _settings(values)
     report = run_verify(_target(target, values, settings), settings)
     if as_json:
-        from longreach.cli.up import jsonable
-
-        echo_json(jsonable(asdict(report)))
+        echo_json(asdict(report))
     else:
         click.echo(render_verify(report, stdout_paint()))
     if report.interrupted:
@@ -58,6 +55,8 @@ def verify(target: str, *, as_json: bool, **values: Any) -> int:
 
 def run_verify(target: Any, settings: Any) -> Any:
     """Run it with progress on stderr; Ctrl-C gives the partial report."""
+    import asyncio
+
     from longreach.measure.verify import verify as measure_verify
 
     progress = _Progress()

@@ -62,7 +62,7 @@ def plan_instance(
         tiers=planned_tiers(tiers, speed.tiers),
         tier_forecasts=speed.tiers,
         speed=speed.forecasts,
-        concurrency_at_mean_input=concurrency_at_mean_input(fit, goal, tiers),
+        concurrency_at_mean_input=concurrency_at_mean_input(fit, goal, settled, tiers),
     )
     deployment = Deployment(
         model=model,
@@ -74,7 +74,7 @@ def plan_instance(
         max_num_seqs=settled.max_num_seqs,
         num_instances=num_instances,
         concurrency=goal.concurrency,
-        mean_input_tokens=goal.mean_input_tokens,
+        mean_input_tokens=settled.mean_input_tokens,
         mean_output_tokens=goal.mean_output_tokens,
         capacity=fit.capacity,
         memory=fit.memory,

@@ -18,6 +18,7 @@ from longreach.units import format_tokens
 
 _LONGEST_TOKENS = 10**9  # a hundred times the longest context any published model claims
 
+_USUAL_INPUT_TOKENS = 32_768
 _RUNNING_TOKENS = 2**23  # no box of eight cards keeps more tokens running than this
 
 
@@ -32,6 +33,7 @@ class Settled:
     max_model_len: int
     max_num_batched_tokens: int
     max_num_seqs: int
+    mean_input_tokens: int
     speculative: SpeculativeOptions | None
     choices: tuple[Choice, ...]
 
@@ -57,6 +59,11 @@ def settle(model: ModelSpec, machine: Machine, release: Release, goal: Goal, num
         max_model_len = model.native_context_tokens or model.max_position_embeddings
         choices.append(Choice("--max-model-len", format_tokens(max_model_len), "the model's native context"))
     _check_length(max_model_len)
+    mean_input_tokens = goal.mean_input_tokens
+    if mean_input_tokens is None:
+        mean_input_tokens = min(_USUAL_INPUT_TOKENS, max_model_len)
+        why = "a usual prompt of agents and coding tools; concurrency and speed are told for it too"
+        choices.append(Choice("--mean-input", format_tokens(mean_input_tokens), why))
     max_num_batched_tokens = goal.max_num_batched_tokens
     if max_num_batched_tokens is None:
         max_num_batched_tokens = _default_of(default_max_num_batched_tokens, machine, tp_size * pp_size, 2048)
@@ -76,6 +83,7 @@ def settle(model: ModelSpec, machine: Machine, release: Release, goal: Goal, num
         max_model_len=max_model_len,
         max_num_batched_tokens=max_num_batched_tokens,
         max_num_seqs=max_num_seqs,
+        mean_input_tokens=min(mean_input_tokens, max_model_len),
         speculative=_choose_speculation(goal.speculation, model, tp_size),
         choices=tuple(choices),
     )

@@ -38,6 +38,6 @@ def forecast_instance(model: ModelSpec, machine: Machine, goal: Goal, settled: S
         disk_tier=goal.disk_tier_path is not None,
     )
     requests = [longest]
-    if goal.mean_input_tokens is not None and goal.mean_input_tokens < settled.max_model_len:
-        requests.append(replace(longest, prompt_tokens=goal.mean_input_tokens))
+    if settled.mean_input_tokens < settled.max_model_len:
+        requests.append(replace(longest, prompt_tokens=settled.mean_input_tokens))
     return InstanceSpeed(tuple(forecast_speed(request) for request in requests), forecast_tiers(longest))

@@ -45,11 +45,13 @@ def planned_tiers(tiers: Sequence[TierCapacity], forecasts: Sequence[TierForecas
     )
 
 
-def concurrency_at_mean_input(fit: Fit, goal: Goal, tiers: Sequence[TierCapacity]) -> ConcurrencyFigures | None:
+def concurrency_at_mean_input(
+    fit: Fit, goal: Goal, settled: Settled, tiers: Sequence[TierCapacity]
+) -> ConcurrencyFigures | None:
     """Requests of the mean prompt plus its answer that the GPUs hold at once, and prefixes that GPU and CPU hold together."""
-    if goal.mean_input_tokens is None or fit.request is None or fit.capacity is None:
+    if fit.request is None or fit.capacity is None:
         return None
-    tokens = min(goal.mean_input_tokens + (goal.mean_output_tokens or 0), fit.request.max_model_len)
+    tokens = min(settled.mean_input_tokens + (goal.mean_output_tokens or 0), fit.request.max_model_len)
     gpu = concurrency_at(fit.request, tokens)
     cpu = next((tier for tier in tiers if tier.name == "cpu"), None)
     both = None if cpu is None or cpu.capacity_tokens is None else gpu + cpu.capacity_tokens / tokens
