@@ -67,7 +67,7 @@ def _engine_index() -> list[str]:
 
 def install(folder: Path) -> None:
     """Create `folder` anew, install the lock, prepare it. CalledProcessError of the step that failed; nothing is left then."""
-    print(f"installing vLLM's CPU build into {folder}: 1.7 GB, about a minute when nothing is cached", flush=True)
+    print(f"installing vLLM's CPU build into {folder}: 1.7 GB, one or two minutes when nothing is cached", flush=True)
     python, pinned = folder / "bin" / "python", _REQUIREMENTS / "engine.lock"
     try:
         _run_uv("venv", "--clear", "--python", sys.executable, str(folder))
