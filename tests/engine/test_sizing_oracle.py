@@ -1,16 +1,20 @@
 """Our count against the engine's own planning code, on random plans."""
 
+import contextlib
 import json
 import subprocess
-from dataclasses import asdict, fields
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.engine.random_plans import PlanSource
 
-from longreach.errors import LongreachError
-from longreach.model.spec import CrossAttentionLayer, KvLayer
+from longreach.engine.release import get_release
+from longreach.errors import LongreachError, UnknownModelError
+from longreach.model.catalogue import catalogue_names, load_catalogue_model
+from longreach.model.spec import CrossAttentionLayer, KvLayer, ModelSpec
 from longreach.sizing.kv_cache import size_kv_cache
 from longreach.sizing.offload import size_cpu_tier
 from longreach.sizing.stages import locate_layers
@@ -92,16 +96,73 @@ def ask_engine(python: Path, requests: list[KvCacheRequest]) -> list[dict[str, A
     return answers
 
 
-@pytest.mark.vllm
-def test_random_plans_are_counted_as_the_engine_counts_them(engine_python: Path) -> None:
+def random_plans() -> list[KvCacheRequest]:
     source = PlanSource(seed=20)
-    requests = [source.draw() for _ in range(400)]
-    answers = ask_engine(engine_python, requests)
-    differences = [
-        f"{request}\n  {difference}"
-        for request, engine in zip(requests, answers, strict=True)
-        if (difference := compare(request, engine)) is not None
-    ]
-    assert not differences, f"{len(differences)} of {len(requests)} differ:\n" + "\n".join(differences[:5])
-    assert sum("num_blocks" in engine for engine in answers) > 150, "the plans hardly exercise the counts"
-    assert sum("refusal" in engine for engine in answers) > 40
+    return [source.draw() for _ in range(400)]
+
+
+def servable_models() -> Iterator[ModelSpec]:
+    """The catalogue without models that no release knows."""
+    for name in catalogue_names():
+        with contextlib.suppress(UnknownModelError):
+            yield load_catalogue_model(name)
+
+
+def catalogue_plans() -> list[KvCacheRequest]:
+    """Every catalogue model on one GPU, and on two stages of two with fp8 and drafts. Compressed caches are estimates."""
+    plans = []
+    for model in servable_models():
+        if model.kv_estimate_reason is not None or model.dtype != "bfloat16":
+            continue
+        length = min(model.max_position_embeddings, 131072)
+        single = KvCacheRequest(model, get_release("0.32.0"), length, 40 * GIB, max_num_batched_tokens=8192)
+        plans.append(single)
+        if model.num_attention_heads % 2 == 0:
+            drafts = bool(model.draft_layers)
+            plans.append(
+                replace(
+                    single,
+                    tp_size=2,
+                    pp_size=2,
+                    kv_cache_dtype="fp8_e4m3",
+                    use_draft_layers=drafts,
+                    num_speculative_tokens=2 if drafts else 0,
+                )
+            )
+    return plans
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Plans with the engine's word on each."""
+
+    random: list[tuple[KvCacheRequest, dict[str, Any]]]
+    catalogue: list[tuple[KvCacheRequest, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def answers(engine_python: Path) -> Answers:
+    random, catalogue = random_plans(), catalogue_plans()
+    found = ask_engine(engine_python, random + catalogue)
+    return Answers(
+        list(zip(random, found[: len(random)], strict=True)), list(zip(catalogue, found[len(random) :], strict=True))
+    )
+
+
+def differences(answered: list[tuple[KvCacheRequest, dict[str, Any]]]) -> list[str]:
+    return [f"{request}\n  {found}" for request, engine in answered if (found := compare(request, engine)) is not None]
+
+
+@pytest.mark.vllm
+def test_random_plans_are_counted_as_the_engine_counts_them(answers: Answers) -> None:
+    found = differences(answers.random)
+    assert not found, f"{len(found)} of {len(answers.random)} differ:\n" + "\n".join(found[:5])
+    assert sum("num_blocks" in engine for _, engine in answers.random) > 150, "the plans hardly exercise the counts"
+    assert sum("refusal" in engine for _, engine in answers.random) > 40
+
+
+@pytest.mark.vllm
+def test_catalogue_models_are_counted_as_the_engine_counts_them(answers: Answers) -> None:
+    found = differences(answers.catalogue)
+    assert not found, f"{len(found)} of {len(answers.catalogue)} differ:\n" + "\n".join(found[:5])
+    assert len({request.model.name for request, _ in answers.catalogue}) > 170
