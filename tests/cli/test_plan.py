@@ -216,3 +216,10 @@ def test_a_model_folder_is_served_from_there(plan_json: PlanJson, tmp_path: Path
     for reference in (tmp_path, path):
         _, document = plan_json(str(reference), "--gpus", "1xH100")
         assert document["instances"][0]["argv"][:3] == ["vllm", "serve", str(tmp_path)]
+
+
+def test_an_error_is_a_document_too(longreach: Longreach) -> None:
+    code, out, err = longreach("plan", "no-such-model", "--gpus", "1xH100", "--json")
+    assert code == 2
+    assert set(json.loads(out)["error"]) == {"what", "why", "fix"}
+    assert "no-such-model" in err

@@ -8,6 +8,7 @@ import click
 
 from longreach._version import __version__
 from longreach.cli.commands import COMMANDS
+from longreach.cli.params import echo_json
 from longreach.errors import LongreachError
 from longreach.report.findings_text import render_error
 from longreach.report.style import Paint
@@ -62,6 +63,8 @@ def run(argv: list[str] | None = None) -> int:
         result: Any = cli.main(args=argv, prog_name="longreach", standalone_mode=False)
     except LongreachError as error:
         click.echo("\n".join(render_error(error, Paint(sys.stderr.isatty()))), err=True)
+        if _wants_json(argv):
+            echo_json({"error": {"what": error.what, "why": error.why, "fix": error.fix}})
         return error.exit_code
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
@@ -70,3 +73,8 @@ def run(argv: list[str] | None = None) -> int:
         error.show()
         return error.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _wants_json(argv: list[str] | None) -> bool:
+    words = sys.argv[1:] if argv is None else argv
+    return "--json" in words[: words.index("--")] if "--" in words else "--json" in words

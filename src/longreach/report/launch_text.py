@@ -10,7 +10,7 @@ from longreach.report.findings_text import render_findings
 from longreach.report.style import Paint, table
 from longreach.units import format_duration
 
-_MARK = {"pass": ("pass", "green"), "fail": ("FAIL", "red"), "cannot tell": ("cannot tell", "yellow")}
+_COLOUR = {"pass": "green", "fail": "red", "cannot tell": "yellow"}
 _LIFE_COLOUR = {"alive": "green", "dead": "red", "stale": "yellow", "unreadable": "red"}
 
 
@@ -20,7 +20,11 @@ def render_up(report: UpReport, paint: Paint) -> str:
     for instance in report.instances:
         lines += [*_instance(instance, paint), ""]
     findings = [finding for instance in report.instances for finding in instance.findings]
-    lines += render_findings(findings, paint) if findings else [paint("The engine runs as planned.", "green")]
+    lines += (
+        render_findings(findings, paint)
+        if findings
+        else [paint("The engine runs as planned, as far as it says.", "green")]
+    )
     return "\n".join(lines)
 
 
@@ -49,8 +53,7 @@ def render_observations(observations: Sequence[Observation], paint: Paint) -> li
 
 
 def _paint_mark(line: str, item: Observation, paint: Paint) -> str:
-    word, colour = _MARK[item.verdict]
-    return line.replace(item.verdict, paint(word, colour), 1)
+    return line.replace(item.verdict, paint(item.verdict, _COLOUR[item.verdict]), 1)
 
 
 def _figure(value: float | str | None) -> str:

@@ -1,0 +1,49 @@
+"""The screen of each example, compared with the one on file; `python -m tests.report.test_plan_text` writes them anew."""
+
+from pathlib import Path
+
+import pytest
+
+from longreach.cli.plan_file import read_plan
+from longreach.report.plan_text import render_plan
+from longreach.report.style import Paint, table
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+SCREENS = ROOT / "tests/corpus/screens"
+
+
+def _screen(example: Path) -> str:
+    return render_plan(read_plan(example), Paint()) + "\n"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_the_screen_is_the_one_on_file(example: Path) -> None:
+    assert _screen(example) == (SCREENS / f"{example.stem}.txt").read_text(encoding="utf-8")
+
+
+def test_verbose_adds_the_arithmetic_and_all_advice() -> None:
+    plan = read_plan(ROOT / "examples/four-card-box.yaml")
+    brief, full = render_plan(plan, Paint()), render_plan(plan, Paint(), verbose=True)
+    assert "PFLOP" in full
+    assert plan.instances[0].speed[0].arithmetic[0] in full
+    assert full.count("\n  fix: ") == len(plan.findings)
+    assert full.count("\n  fix: ") > brief.count("\n  fix: ")
+
+
+def test_colour_changes_no_letter() -> None:
+    plan = read_plan(ROOT / "examples/dense.yaml")
+    coloured = render_plan(plan, Paint(enabled=True))
+    assert "\x1b[1;32mFITS\x1b[0m" in coloured
+    for code in ("1", "1;32", "1;33", "1;36", "1;31", "32", "2"):
+        coloured = coloured.replace(f"\x1b[{code}m", "")
+    assert coloured.replace("\x1b[0m", "") == render_plan(plan, Paint())
+
+
+def test_a_table_aligns_numbers_to_the_right() -> None:
+    assert table([("a", "1"), ("bb", "22")], frozenset({1}), indent="") == ["a    1", "bb  22"]
+
+
+if __name__ == "__main__":
+    for path in EXAMPLES:
+        (SCREENS / f"{path.stem}.txt").write_text(_screen(path), encoding="utf-8")
