@@ -59,7 +59,7 @@ def test_status_tells_the_living_from_the_dead() -> None:
 
 
 def test_down_names_what_was_killed_removed_and_unknown() -> None:
-    stopped = InstanceEnd("box", "main", "alive", "stopped", killed=(7,), removed_files=(Path("/dev/shm/x"),))  # noqa: S108
+    stopped = InstanceEnd("box", "main", "alive", "stopped", killed=(7,), removed_files=(Path("/dev/shm/x"),))
     survived = InstanceEnd("box", "other", "alive", "survived", survivors=(9,))
     text = render_down(DownReport((stopped, survived), ("bx",), ("did you mean 'box'?",)), Paint())
     assert text.splitlines() == [
