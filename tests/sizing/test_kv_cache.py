@@ -157,6 +157,6 @@ def test_concurrency_depends_on_the_length_of_a_request() -> None:
 
 def test_the_largest_length_is_found_in_a_moment() -> None:
     request = replace(qwen3_32b(model=QWEN35_27B), max_model_len=1_000_000)
-    started = time.perf_counter()
+    started = time.process_time()
     size_kv_cache(request)
-    assert time.perf_counter() - started < 0.05
+    assert time.process_time() - started < 0.05
