@@ -1,10 +1,11 @@
 import mmap
+import multiprocessing
 import os
 from pathlib import Path
 
 import pytest
 
-from longreach.host.shared_memory import read_shared_memory_files, remove_unused_files
+from longreach.host.shared_memory import SHARED_MEMORY, read_shared_memory_files, remove_unused_files
 
 
 @pytest.fixture
@@ -26,6 +27,21 @@ def test_a_mapped_segment_is_found_and_kept(segment: Path) -> None:
 def test_an_open_segment_is_found(segment: Path) -> None:
     with segment.open("rb"):
         assert read_shared_memory_files([os.getpid()], segment.parent) == {segment}
+
+
+def test_a_segment_is_known_after_it_was_renamed(segment: Path) -> None:
+    with segment.open("rb"):
+        renamed = segment.rename(segment.with_name("psm_renamed"))
+        assert read_shared_memory_files([os.getpid()], segment.parent) == {renamed}
+
+
+def test_a_semaphore_is_known_to_its_creator() -> None:
+    before = set(SHARED_MEMORY.iterdir())
+    lock = multiprocessing.get_context("spawn").Lock()
+    mine = read_shared_memory_files([os.getpid()]) - before
+    assert [path.name.startswith("sem.mp-") for path in mine] == [True]
+    assert remove_unused_files(mine) == ()
+    assert lock.acquire(block=False)
 
 
 def test_an_abandoned_segment_is_removed(segment: Path) -> None:
