@@ -11,6 +11,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 ENGINE := .engine
 BIN := $(VENV)/bin
+INTO_VENV := $(BIN)/python -m tools.uv pip install --python $(BIN)/python --no-deps
 
 # The stamp of an environment is written last: an interrupted installation is started again, never used.
 DEV_READY := $(VENV)/.ready
@@ -69,12 +70,13 @@ python:
 
 $(DEV_READY): requirements/dev.lock pyproject.toml | python
 	"$(PYTHON)" -m venv --clear $(VENV)
-	$(BIN)/python -m pip install -qq --no-deps --requirement requirements/dev.lock
-	$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install -qq --no-deps "$$(grep '^uv==' requirements/dev.lock)"
+	$(INTO_VENV) --compile-bytecode --requirement requirements/dev.lock
+	$(INTO_VENV) --no-build-isolation --editable .
 	@$(BIN)/python -m pip check
 	@touch $@
 
-$(ENGINE_READY): requirements/engine.lock tools/install_engine.py tools/prepare_engine.py $(wildcard tools/engine_support/*) | $(DEV_READY)
+$(ENGINE_READY): requirements/engine.lock tools/install_engine.py tools/prepare_engine.py tools/uv.py $(wildcard tools/engine_support/*) | $(DEV_READY)
 	@$(BIN)/python -m tools.install_engine $(ENGINE)
 	@touch $@
 

@@ -2,60 +2,20 @@
 
 The packages of `requirements/engine.lock` come from wherever pip is configured to look (index-url, extra-index-url,
 find-links, in files or environment), and from LONGREACH_ENGINE_INDEX: an index address or a folder of wheels that holds
-the CPU build of torch, which the default package index does not. uv does the work (a tenth of pip's time here); it does
-not read pip's configuration, so that is handed over. Exit 0: ready; 1: not installed, and nothing is left behind.
+the CPU build of torch, which the default package index does not. Exit 0: ready; 1: not installed, nothing is left behind.
 """
 
 import os
 import shutil
 import subprocess
 import sys
-from ast import literal_eval
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools.prepare_engine import prepare
+from tools.uv import run_uv
 
 _REQUIREMENTS = Path(__file__).parent.parent / "requirements"
-_SECTIONS = ("global.", "install.", ":env:.")  # pip's own order: the later one wins
-_AS_UV_READS_IT = {
-    "index-url": "UV_DEFAULT_INDEX",
-    "extra-index-url": "UV_INDEX",
-    "find-links": "UV_FIND_LINKS",
-    "cert": "SSL_CERT_FILE",
-    "timeout": "UV_HTTP_TIMEOUT",
-    "default-timeout": "UV_HTTP_TIMEOUT",
-}
-
-
-def parse_pip_settings(listing: str) -> dict[str, str]:
-    """Key to value from the output of `pip config list`, one `section.key='value'` a line."""
-    settings: dict[str, str] = {}
-    for section in _SECTIONS:
-        for line in listing.splitlines():
-            name, _, value = line.partition("=")
-            if name.startswith(section):
-                settings[name.removeprefix(section)] = str(literal_eval(value))
-    return settings
-
-
-def translate_pip_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """The environment that makes uv look where pip looks: any source may hold a pinned version, as with pip."""
-    environment = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
-    for key, value in settings.items():
-        if key in _AS_UV_READS_IT:
-            words = value.split()
-            environment[_AS_UV_READS_IT[key]] = ",".join(words) if key == "find-links" else " ".join(words)
-    return environment
-
-
-def _run_uv(*arguments: str) -> None:
-    listing = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], check=True, capture_output=True, text=True
-    )
-    environment = translate_pip_settings(parse_pip_settings(listing.stdout)) | os.environ
-    command = [sys.executable, "-m", "uv", "--quiet", *arguments]
-    subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
 
 
 def _engine_index() -> list[str]:
@@ -70,8 +30,9 @@ def install(folder: Path) -> None:
     print(f"installing vLLM's CPU build into {folder}: 1.7 GB, one or two minutes when nothing is cached", flush=True)
     python, pinned = folder / "bin" / "python", _REQUIREMENTS / "engine.lock"
     try:
-        _run_uv("venv", "--clear", "--python", sys.executable, str(folder))
-        _run_uv("pip", "install", "--no-deps", f"--python={python}", f"--requirement={pinned}", *_engine_index())
+        run_uv(["venv", "--clear", "--python", sys.executable, str(folder)], capture=True)
+        options = ["--no-deps", f"--python={python}", f"--requirement={pinned}", *_engine_index()]
+        run_uv(["pip", "install", *options], capture=True)
         prepare(python)
     except subprocess.CalledProcessError:
         shutil.rmtree(folder, ignore_errors=True)
