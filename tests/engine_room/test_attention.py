@@ -2,7 +2,7 @@
 
 import pytest
 
-from longreach.engine.attention import expected_attention_backends
+from longreach.engine.attention import expected_attention_backends, latent_block_size
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,21 @@ from longreach.engine.attention import expected_attention_backends
 )
 def test_backends_in_vllm_s_order(capability: str, dtype: str, is_mla: bool, expected: tuple[str, ...] | None) -> None:
     assert expected_attention_backends(capability, dtype, is_mla=is_mla) == expected
+
+
+@pytest.mark.parametrize(
+    ("capability", "kv_cache_dtype", "has_indexer", "block_size"),
+    [
+        ("9.0", "auto", False, 16),
+        ("9.0", "fp8_e4m3", False, 64),
+        ("10.0", "auto", False, 32),
+        ("8.9", "fp8_e4m3", False, 16),
+        ("9.0", "auto", True, 64),
+        ("gfx942", "auto", False, None),
+    ],
+    ids=["hopper", "hopper fp8", "blackwell", "ada", "sparse", "amd"],
+)
+def test_the_latent_block_follows_the_backend(
+    capability: str, kv_cache_dtype: str, has_indexer: bool, block_size: int | None
+) -> None:
+    assert latent_block_size(capability, kv_cache_dtype, has_indexer=has_indexer) == block_size

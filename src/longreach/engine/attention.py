@@ -38,6 +38,8 @@ _MLA = (
     _Support("FLASHMLA", (*_PLAIN, *_FP8), (9, 10)),
     _Support("TRITON_MLA", (*_PLAIN, *_FP8), _ANY_MAJOR),
 )
+_MLA_BLOCK_SIZES = {"FLASH_ATTN_MLA": 16, "FLASHMLA": 64, "FLASHINFER_MLA": 32, "CUTLASS_MLA": 128, "TRITON_MLA": 16}
+_INDEXER_BLOCK_SIZE = 64  # the sparse indexer's keys, and every sparse backend beside them
 _FLASHINFER_FIRST = 10  # on SM10x FlashInfer comes before FlashAttention
 
 
@@ -60,3 +62,14 @@ def expected_attention_backends(
     if int(major) == _FLASHINFER_FIRST and "FLASHINFER" in names:
         names.sort(key=lambda name: name != "FLASHINFER")
     return tuple(names) or None
+
+
+def latent_block_size(compute_capability: str, kv_cache_dtype: str, *, has_indexer: bool) -> int | None:
+    """Tokens of a block that vLLM takes for latent attention (MLA) on a CUDA card when no --block-size is given.
+
+    16 if the backend accepts it, else the smallest size it does; None where the backend is not known.
+    """
+    if has_indexer:
+        return _INDEXER_BLOCK_SIZE
+    backends = expected_attention_backends(compute_capability, kv_cache_dtype, is_mla=True)
+    return _MLA_BLOCK_SIZES[backends[0]] if backends else None

@@ -5,10 +5,11 @@ unless the goal needs it.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from longreach.engine.defaults import device_defaults
+from longreach.engine.attention import latent_block_size
+from longreach.engine.defaults import DeviceDefaults, device_defaults
 from longreach.engine.release import Release
 from longreach.hardware.spec import GpuSpec, Machine
-from longreach.model.spec import GatedDeltaNetLayer, MlaLayer, ModelSpec
+from longreach.model.spec import GatedDeltaNetLayer, IndexerLayer, MlaLayer, ModelSpec
 from longreach.plan.goal import Goal
 from longreach.plan.settle import Settled
 from longreach.plan.values import Choice
@@ -117,8 +118,8 @@ def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> 
         return
     sure = max((low + setting.ipc_bytes) // _STEP_BYTES * _STEP_BYTES, 0)
     why = f"what is surely left of the card beside weights and activations ({memory.kv_certainty}), in whole steps"
-    for dtype in dtypes:
-        yield _try(setting, dtype, max(sure - setting.ipc_bytes, 0), sure, why)
+    for dtype in dtypes:  # vLLM takes no flag of zero bytes: where nothing is surely left, none is written
+        yield _try(setting, dtype, max(sure - setting.ipc_bytes, 0), sure or None, why)
     for dtype in dtypes:
         needed = _try(setting, dtype, max(low, 0), None).capacity.needed_bytes_per_gpu
         rendered = -(-(needed + setting.ipc_bytes) // _STEP_BYTES) * _STEP_BYTES
@@ -140,8 +141,8 @@ def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheReque
     speculative = settled.speculative
     device = device_defaults(machine.device_type)
     assert device is not None, machine.device_type
-    is_mla = any(isinstance(layer, MlaLayer) for layer in model.layers)
     is_cpu = machine.device_type == "cpu"
+    block_size, kernel_block_size = _block_sizes(model, machine, device, dtype)
     return KvCacheRequest(
         model=model,
         release=setting.release,
@@ -157,11 +158,22 @@ def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheReque
         prefix_caching=goal.prefix_caching,
         async_scheduling=device.async_scheduling and (speculative is None or speculative.method != "ngram"),
         block_size=goal.block_size,
-        default_block_size=device.mla_block_size if is_mla else device.block_size,
-        min_kernel_block_size=device.mla_block_size if is_mla and is_cpu else device.min_kernel_block_size,
+        default_block_size=block_size,
+        min_kernel_block_size=kernel_block_size,
         force_fp32_state=is_cpu,
         gdn_flashinfer_prefill=_prefills_on_flashinfer(model, machine.gpu),
     )
+
+
+def _block_sizes(model: ModelSpec, machine: Machine, device: DeviceDefaults, dtype: str) -> tuple[int, int]:
+    """(block size when none is given, smallest block of the attention kernel) in tokens."""
+    if not any(isinstance(layer, MlaLayer) for layer in model.layers):
+        return device.block_size, device.min_kernel_block_size
+    size = device.mla_block_size
+    if machine.device_type == "cuda" and machine.gpu is not None:
+        has_indexer = any(isinstance(layer, IndexerLayer) for layer in model.layers)
+        size = latent_block_size(machine.gpu.compute_capability, dtype, has_indexer=has_indexer) or size
+    return size, size
 
 
 def _prefills_on_flashinfer(model: ModelSpec, gpu: GpuSpec | None) -> bool:
