@@ -43,9 +43,8 @@ def lock() -> None:
     """Pin `engine.in` without what is left out, for the Python and the kind of machine that this is."""
     wanted, left_out, pinned = (_REQUIREMENTS / name for name in ("engine.in", "engine-left-out.txt", "engine.lock"))
     plain = ("--upgrade", "--no-annotate", "--no-header")
-    _run_uv(
-        "pip", "compile", str(wanted), f"--override={left_out}", f"--output-file={pinned}", *plain, *_engine_index()
-    )
+    options = [str(wanted), f"--override={left_out}", f"--output-file={pinned}", *plain, *_engine_index()]
+    run_uv(["pip", "compile", *options], capture=True)
 
 
 def explain(failure: subprocess.CalledProcessError) -> str:
