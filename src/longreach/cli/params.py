@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from longreach.errors import UsageError
 from longreach.report.style import Paint
 from longreach.units import parse_bytes, parse_tokens
 
@@ -15,19 +16,58 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class _Quantity(click.ParamType[int]):
-    """A number with a suffix; a malformed one is a UsageError with advice, raised by the parser."""
+    """A number of at least one with a suffix; a malformed one is a UsageError with advice, raised by the parser."""
 
-    def __init__(self, name: str, parse: Callable[[str], int]) -> None:
+    def __init__(self, name: str, parse: Callable[[str], int], example: str) -> None:
         self.name = name
         self._parse = parse
+        self._example = example
 
-    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> int:
-        return value if isinstance(value, int) else self._parse(str(value))
+    def convert(self, value: Any, param: click.Parameter | None, _ctx: click.Context | None) -> int:
+        number = value if isinstance(value, int) else self._parse(str(value))
+        if number < 1:
+            option = param.opts[0] if param is not None and param.opts else f"number of {self.name}"
+            raise UsageError(f"{option} {value} is too small", "it counts something and starts at 1", self._example)
+        return number
 
 
-TOKENS = _Quantity("tokens", parse_tokens)
-BYTES = _Quantity("bytes", parse_bytes)
+class FiniteRange(click.FloatRange):
+    """A float in a range; neither nan, which every comparison lets through, nor inf."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+TOKENS = _Quantity("tokens", parse_tokens, "write it as 750000, 750k or 1M")
+BYTES = _Quantity("bytes", parse_bytes, "write it as 10G, 10GiB or plain bytes")
 FILE = click.Path(path_type=Path)
+
+
+def json_object(text: str, option: str, example: str) -> dict[str, object]:
+    """The JSON object that an option holds, strict: no key twice, no NaN."""
+    import json
+
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{option} is not JSON: {text}", str(error), f"{option} '{example}'") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{option} is not an object: {text}", "expected {...}", f"{option} '{example}'")
+    return value
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a key stands twice: {', '.join(key for key, _ in pairs)}")
+    return found
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON value")
 
 
 def json_option(function: Decorated) -> Decorated:

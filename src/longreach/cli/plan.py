@@ -6,11 +6,12 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from longreach.cli.instance_option import instance_goals
 from longreach.cli.params import BYTES, FILE, echo_json, json_option, stdout_paint
-from longreach.cli.plan_options import goal_from_values, goal_options, parse_instance
+from longreach.cli.plan_options import goal_fields, goal_options
 from longreach.engine.release import DEFAULT_RELEASE
 from longreach.errors import UnknownModelError
-from longreach.plan.goal import NamedGoal
+from longreach.plan.goal import Goal
 
 _WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8", "nvfp4", "mxfp4")
 
@@ -41,7 +42,7 @@ def _complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.option("--ram", type=BYTES, metavar="BYTES", help="Host memory.")
 @click.option("--numa", type=click.IntRange(min=1), metavar="N", help="NUMA nodes of the host.")
 @goal_options
-@click.option("--instances", type=click.IntRange(1, 64), default=1, help="Equal instances that share the GPUs.")
+@click.option("--instances", type=click.IntRange(1, 64), metavar="N", help="Equal instances that share the GPUs.")
 @click.option(
     "--instance",
     "instance_texts",
@@ -68,8 +69,7 @@ def plan(model: str, *, as_json: bool, verbose: bool, output: Path | None, **val
 
     release, instances, texts = values.pop("release"), values.pop("instances"), values.pop("instance_texts")
     place = {key: values.pop(key) for key in ("weights", "gpus", "link", "ram", "numa")}
-    base = goal_from_values(values)
-    goals = [parse_instance(text, base) for text in texts] or _equal_instances(base, instances)
+    goals = instance_goals(texts, Goal(**goal_fields(values)), instances)
     try:
         made = make_plan_from(model, release, goals, **place)
     except UnknownModelError as error:
@@ -87,11 +87,6 @@ def plan(model: str, *, as_json: bool, verbose: bool, output: Path | None, **val
             click.echo(f"\nwritten to {output}; next: longreach up {output}", err=True)
     has_error = any(finding.severity == "error" for finding in made.findings)
     return 0 if made.verdict == "fits" and not has_error else 1
-
-
-def _equal_instances(goal: Any, count: int) -> list[NamedGoal]:
-    names = ["main"] if count == 1 else [f"i{index}" for index in range(count)]
-    return [NamedGoal(name, goal) for name in names]
 
 
 def _write(path: Path, made: Any) -> None:

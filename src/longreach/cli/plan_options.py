@@ -1,17 +1,17 @@
 """The options of `longreach plan`, each declared once: flag, field of Goal, how it is read, help."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from longreach.cli.params import BYTES, TOKENS, Decorated
+from longreach.cli.params import BYTES, TOKENS, Decorated, FiniteRange, json_object
 from longreach.errors import UsageError
-from longreach.plan.goal import Goal, NamedGoal
-from longreach.units import did_you_mean
+from longreach.plan.goal import Goal
 
 _TIER_BYTES_SEPARATOR = ":"
+_MOST_IPC_GIB = 1024  # more than any GPU has
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,7 @@ GOAL_OPTIONS: tuple[GoalOption, ...] = (
     GoalOption("--concurrency", "concurrency", _SIZE, "Requests that should run at once.", "N"),
     GoalOption("--mean-input", "mean_input_tokens", TOKENS, "Typical prompt length.", "TOKENS"),
     GoalOption("--mean-output", "mean_output_tokens", TOKENS, "Typical answer length.", "TOKENS"),
-    GoalOption(
-        "--ttft", "ttft_wish_s", click.FloatRange(min=0, min_open=True), "Wished time to first token.", "SECONDS"
-    ),
+    GoalOption("--ttft", "ttft_wish_s", FiniteRange(min=0, min_open=True), "Wished time to first token.", "SECONDS"),
     GoalOption("--tp", "tp_size", _SIZE, "Tensor-parallel GPUs of one instance.", "N"),
     GoalOption("--pp", "pp_size", _SIZE, "Pipeline stages.", "N"),
     GoalOption("--dp", "dp_size", _SIZE, "Data-parallel engines behind one port.", "N"),
@@ -56,7 +54,7 @@ GOAL_OPTIONS: tuple[GoalOption, ...] = (
     GoalOption(
         "--gpu-memory-utilization",
         "gpu_memory_utilization",
-        click.FloatRange(0, 1, min_open=True),
+        FiniteRange(0, 1, min_open=True),
         "Let vLLM size the KV cache; the plan then gives a range.",
         "SHARE",
     ),
@@ -85,7 +83,7 @@ GOAL_OPTIONS: tuple[GoalOption, ...] = (
     GoalOption(
         "--mm-ipc-gpu-memory-gb",
         "mm_ipc_gpu_memory_gb",
-        click.FloatRange(min=0),
+        FiniteRange(0, _MOST_IPC_GIB),
         "GPU memory for image transfer; vLLM takes it out of the KV cache.",
         "GIB",
     ),
@@ -122,14 +120,19 @@ def goal_options(function: Decorated) -> Decorated:
     return function
 
 
-def goal_from_values(values: Mapping[str, Any]) -> Goal:
-    """A Goal from the fields that were given (None means not given)."""
+def goal_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of Goal from option values as they were read (None means not given)."""
     given = {name: value for name, value in values.items() if value is not None}
-    if disk_tier := given.pop("disk_tier", None):
+    if (disk_tier := given.pop("disk_tier", None)) is not None:
         given |= _disk_tier(disk_tier)
-    if kwargs := given.pop("mm_processor_kwargs", None):
-        given["mm_processor_kwargs"] = _json_pairs(kwargs)
-    goal = Goal(**given)
+    if (kwargs := given.pop("mm_processor_kwargs", None)) is not None:
+        pairs = json_object(kwargs, "--mm-processor-kwargs", '{"max_pixels": 1003520}')
+        given["mm_processor_kwargs"] = tuple(pairs.items())
+    return given
+
+
+def check_goal(goal: Goal) -> Goal:
+    """The goal itself; UsageError when two options of it exclude each other."""
     if goal.kv_cache_memory_bytes is not None and goal.gpu_memory_utilization is not None:
         raise UsageError(
             "both --kv-cache-memory-bytes and --gpu-memory-utilization are given",
@@ -145,60 +148,8 @@ def goal_from_values(values: Mapping[str, Any]) -> Goal:
     return goal
 
 
-def parse_instance(text: str, base: Goal) -> NamedGoal:
-    """`short:tp=2,max-model-len=64k` over the options given for all instances."""
-    name, _, settings = text.partition(":")
-    if not name or not name.replace("-", "").replace("_", "").isalnum():
-        raise UsageError(
-            f"instance '{text}' has no name",
-            "expected NAME or NAME:key=value,...",
-            "--instance short:tp=2,max-model-len=64k",
-        )
-    values: dict[str, Any] = {}
-    for setting in filter(None, settings.split(",")):
-        key, separator, value = setting.partition("=")
-        option = next((option for option in GOAL_OPTIONS if option.key == key.strip()), None)
-        if option is None or (not separator and option.constant is None):
-            known = [option.key for option in GOAL_OPTIONS]
-            hint = did_you_mean(key, known) or f"keys: {', '.join(known)}"
-            raise UsageError(f"instance '{name}' has an unknown setting '{setting}'", "settings are key=value", hint)
-        values[option.field] = _converted(option, value)
-    given = goal_from_values(values)
-    changed = {key for key, value in values.items() if value is not None}
-    if "disk_tier" in changed:
-        changed = (changed - {"disk_tier"}) | {"disk_tier_path", "disk_tier_bytes"}
-    return NamedGoal(name, replace(base, **{key: getattr(given, key) for key in changed}))
-
-
-def _converted(option: GoalOption, value: str) -> Any:
-    if option.constant is not None:
-        return option.constant
-    if option.type is None:
-        return value
-    try:
-        return click.types.convert_type(option.type).convert(value, None, None)
-    except click.BadParameter as error:
-        raise UsageError(f"{option.key}={value} is not understood", error.message, option.help) from error
-
-
 def _disk_tier(text: str) -> dict[str, Any]:
     path, separator, size = text.rpartition(_TIER_BYTES_SEPARATOR)
     if separator and size[:1].isdigit():
         return {"disk_tier_path": path, "disk_tier_bytes": BYTES.convert(size, None, None)}
     return {"disk_tier_path": text, "disk_tier_bytes": None}
-
-
-def _json_pairs(text: str) -> tuple[tuple[str, object], ...]:
-    import json
-
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise UsageError(
-            f"--mm-processor-kwargs is not JSON: {text}", str(error), """'{"max_pixels": 1003520}'"""
-        ) from error
-    if not isinstance(value, dict):
-        raise UsageError(
-            f"--mm-processor-kwargs is not an object: {text}", "expected {...}", """'{"max_pixels": 1003520}'"""
-        )
-    return tuple(value.items())

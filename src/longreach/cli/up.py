@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from longreach.cli.params import FILE, echo_json, json_option, jsonable, stdout_paint
+from longreach.cli.params import FILE, FiniteRange, echo_json, json_option, jsonable, stdout_paint
 
 
 def _complete_deployment(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -24,7 +24,7 @@ def _complete_deployment(_ctx: click.Context, _param: click.Parameter, incomplet
 @click.option(
     "--stall",
     "stall_s",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1),
     default=300,
     show_default=True,
     metavar="SECONDS",

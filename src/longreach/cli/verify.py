@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from longreach.cli.params import FILE, TOKENS, echo_json, json_option, stdout_paint
+from longreach.cli.params import FILE, TOKENS, FiniteRange, echo_json, json_object, json_option, stdout_paint
 from longreach.errors import UsageError
 from longreach.units import format_duration
 
@@ -28,11 +28,9 @@ from longreach.units import format_duration
 @click.option("--no-needles", is_flag=True, help="Do not hide facts in the prompt and ask for them.")
 @click.option("--seed", default="longreach", show_default=True, help="The generated text depends on it alone.")
 @click.option(
-    "--first-token-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Longest wait for the first token."
+    "--first-token-timeout", type=FiniteRange(min=1), metavar="SECONDS", help="Longest wait for the first token."
 )
-@click.option(
-    "--stall-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Longest gap after the first token."
-)
+@click.option("--stall-timeout", type=FiniteRange(min=1), metavar="SECONDS", help="Longest gap after the first token.")
 @json_option
 def verify(target: str, *, as_json: bool, **values: Any) -> int:
     """Send one prompt of exact length, cold and then warm, and check what comes back against the plan.
@@ -106,7 +104,7 @@ def _settings(values: dict[str, Any]) -> Any:
     return VerifySettings(
         prompt_tokens=values["length"],
         output_tokens=values["output_tokens"],
-        extra_body=_json_object(values["sampling"]),
+        extra_body=_sampling(values["sampling"]),
         prompt_file=values["prompt_file"],
         needles_off_reason="--no-needles" if values["no_needles"] else None,
         api=values["api"],
@@ -115,22 +113,8 @@ def _settings(values: dict[str, Any]) -> Any:
     )
 
 
-def _json_object(text: str | None) -> dict[str, object]:
-    import json
-
-    if text is None:
-        return {}
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise UsageError(
-            f"--sampling is not JSON: {text}", str(error), """--sampling '{"temperature": 0.6}'"""
-        ) from error
-    if not isinstance(value, dict):
-        raise UsageError(
-            f"--sampling is not an object: {text}", "expected {...}", """--sampling '{"temperature": 0.6}'"""
-        )
-    return value
+def _sampling(text: str | None) -> dict[str, object]:
+    return {} if text is None else json_object(text, "--sampling", '{"temperature": 0.6}')
 
 
 class _Progress:
