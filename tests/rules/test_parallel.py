@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.rules.deployments import DENSE, HYBRID, with_model, with_options
 
@@ -8,6 +10,7 @@ from longreach.rules.parallel import (
     kv_heads_replicated,
     mla_latent_replicated,
     tp_splits_state_unevenly,
+    world_size_exceeds_gpus,
 )
 
 MLA_NO_DCP = with_options(DENSE, decode_context_parallel_size=3)
@@ -58,3 +61,15 @@ def test_latent_beside_other_layers_has_no_sure_remedy() -> None:
     kda = KdaLayer(num_heads=32, head_dim=128, conv_kernel=4)
     (finding,) = mla_latent_replicated.check(with_model(HYBRID, layers=(kda, latent)))
     assert finding.remedy is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "beside"), [((4,), "beside another instance"), ((1, 1), "beside 2 other instances")], ids=["one", "two"]
+)
+def test_gpus_of_the_other_instances_are_counted_as_they_are(sizes: tuple[int, ...], beside: str) -> None:
+    others = tuple(replace(DENSE.options, tensor_parallel_size=size) for size in sizes)
+    (finding,) = world_size_exceeds_gpus.check(replace(DENSE, others=others))
+    assert finding.what.startswith(f"{4 + sum(sizes)} GPUs")
+    assert beside in finding.why
+    fitting = with_options(DENSE, tensor_parallel_size=2)
+    assert list(world_size_exceeds_gpus.check(replace(fitting, others=others[1:]))) == []

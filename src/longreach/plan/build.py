@@ -1,7 +1,8 @@
 """Goal + model + machine + release to a Plan."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 
 from longreach.engine.release import Release
 from longreach.errors import UnknownModelError, UsageError
@@ -48,22 +49,32 @@ def _plan_instances(
 ) -> tuple[PlannedInstance, ...]:
     _check_names(goals)
     free = list(range(machine.num_gpus))
-    open_shares = sum(1 for named in goals if named.goal.tp_size is None)
+    unsized = sum(1 for named in goals if named.goal.tp_size is None)
+    equal_share = max(len(free) - sum(map(_fixed_gpus, goals)), 0) // max(unsized, 1)
     planned: list[PlannedInstance] = []
-    for index, named in enumerate(goals):
-        share = len(free)
-        if named.goal.tp_size is None:
-            fixed = sum(_fixed_gpus(other) for other in goals[index + 1 :])
-            share = max((len(free) - fixed) // open_shares, 0)
-            open_shares -= 1
-        goal = replace(named.goal, port=named.goal.port + index)
-        instance = plan_instance(NamedGoal(named.name, goal), model, machine, release, free[:share], len(goals))
+    for named in goals:
+        share = len(free) if named.goal.tp_size is not None else equal_share
+        goal = replace(named.goal, port=_free_port(named.goal.port, planned))
+        instance = plan_instance(NamedGoal(named.name, goal), model, machine, release, free[:share])
         del free[: len(instance.plan.gpu_indices)]
         planned.append(instance)
-    return tuple(planned)
+    return tuple(_beside_others(planned))
+
+
+def _free_port(port: int, planned: Sequence[PlannedInstance]) -> int:
+    """The wanted port, or the next one that no earlier instance took."""
+    taken = {instance.plan.port for instance in planned}
+    return next(candidate for candidate in count(port) if candidate not in taken)
+
+
+def _beside_others(planned: Sequence[PlannedInstance]) -> Iterator[PlannedInstance]:
+    for instance in planned:
+        others = tuple(other.plan.options for other in planned if other is not instance)
+        yield replace(instance, deployment=replace(instance.deployment, others=others))
 
 
 def _fixed_gpus(named: NamedGoal) -> int:
+    """GPUs of an instance whose TP is given; 0 where it is to be chosen."""
     goal = named.goal
     return (goal.tp_size or 0) * (goal.pp_size or 1) * (goal.dp_size or 1)
 

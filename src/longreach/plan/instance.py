@@ -32,9 +32,9 @@ class PlannedInstance:
 
 
 def plan_instance(
-    named: NamedGoal, model: ModelSpec, machine: Machine, release: Release, gpus: Sequence[int], num_instances: int
+    named: NamedGoal, model: ModelSpec, machine: Machine, release: Release, gpus: Sequence[int]
 ) -> PlannedInstance:
-    """Plan one instance on the first of `gpus` that it needs; `num_instances` share the machine."""
+    """Plan one instance on the first of `gpus` that it needs."""
     goal = named.goal
     settled = settle(model, machine, release, goal, len(gpus))
     rope = plan_rope(model, settled.max_model_len, goal.yarn)
@@ -72,7 +72,6 @@ def plan_instance(
         max_model_len=settled.max_model_len,
         max_num_batched_tokens=settled.max_num_batched_tokens,
         max_num_seqs=settled.max_num_seqs,
-        num_instances=num_instances,
         concurrency=goal.concurrency,
         mean_input_tokens=settled.mean_input_tokens,
         mean_output_tokens=goal.mean_output_tokens,

@@ -53,7 +53,7 @@ def settle(model: ModelSpec, machine: Machine, release: Release, goal: Goal, num
         if num_gpus > 1:
             why = f"the most of {num_gpus} GPUs over which heads, vocabulary and state split evenly"
             choices.append(Choice("--tp", str(tp_size), why))
-    _check_gpus(tp_size * pp_size * dp_size, num_gpus, machine)
+    _check_gpus(tp_size * pp_size * dp_size, tp_size, num_gpus, machine)
     max_model_len = goal.max_model_len
     if max_model_len is None:
         max_model_len = model.native_context_tokens or model.max_position_embeddings
@@ -154,11 +154,14 @@ def _check_length(max_model_len: int) -> None:
         )
 
 
-def _check_gpus(wanted: int, num_gpus: int, machine: Machine) -> None:
+def _check_gpus(wanted: int, tp_size: int, num_gpus: int, machine: Machine) -> None:
     if machine.device_type == "cpu" or wanted <= num_gpus:
         return
+    per_tp = wanted // tp_size
+    smaller = f"--tp {num_gpus // per_tp}, or " if num_gpus >= per_tp else ""
     raise UsageError(
-        f"the instance needs {wanted} GPUs and has {num_gpus}",
-        "TP x PP x DP is the number of GPUs that one instance occupies",
-        f"--tp {num_gpus}, or more cards in --gpus",
+        f"the instance needs {wanted} GPU{'s' if wanted > 1 else ''} and {num_gpus or 'none'} "
+        f"{'is' if num_gpus < 2 else 'are'} left for it",
+        f"TP x PP x DP is the number of GPUs that one instance occupies; the machine has {machine.num_gpus}",
+        f"{smaller}more cards in --gpus, or fewer instances",
     )

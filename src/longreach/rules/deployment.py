@@ -21,7 +21,7 @@ class Deployment:
     max_model_len: int
     max_num_batched_tokens: int  # resolved: what vLLM will use
     max_num_seqs: int  # resolved
-    num_instances: int = 1
+    others: tuple[EngineOptions, ...] = ()  # the other instances on the machine
     concurrency: int | None = None  # wanted concurrent requests
     mean_input_tokens: int | None = None
     mean_output_tokens: int | None = None
@@ -43,6 +43,23 @@ class Deployment:
     def num_gpus_per_engine(self) -> int:
         """GPUs of one engine: its TP x PP workers."""
         return self.tp_size * self.options.pipeline_parallel_size
+
+    @property
+    def num_gpus_of_all(self) -> int:
+        """GPUs that this and the other instances occupy: TP x PP x DP of each."""
+        return sum(
+            options.tensor_parallel_size * options.pipeline_parallel_size * options.data_parallel_size
+            for options in (self.options, *self.others)
+        )
+
+    @property
+    def cpu_tier_bytes_of_all(self) -> int:
+        """CPU tiers of all engines on the machine: each data-parallel engine takes its own."""
+        return sum(
+            options.offload.cpu_bytes * options.data_parallel_size
+            for options in (self.options, *self.others)
+            if options.offload is not None
+        )
 
     @property
     def kv_cache_dtype(self) -> str:

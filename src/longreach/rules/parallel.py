@@ -129,13 +129,14 @@ def world_size_exceeds_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
     options, machine = deployment.options, deployment.machine
     if machine.device_type == "cpu" or machine.num_gpus == 0:
         return
-    needed = deployment.num_gpus_per_engine * options.data_parallel_size * deployment.num_instances
+    needed = deployment.num_gpus_of_all
     if needed <= machine.num_gpus:
         return
     yield Diagnosis(
         f"{needed} GPUs are asked for and the machine has {machine.num_gpus}",
-        f"tensor {deployment.tp_size} x pipeline {options.pipeline_parallel_size} x data {options.data_parallel_size} "
-        f"x {deployment.num_instances} instance(s)",
+        f"tensor {deployment.tp_size} x pipeline {options.pipeline_parallel_size} x data {options.data_parallel_size}"
+        + (f", beside {len(deployment.others)} other instances" if len(deployment.others) > 1 else "")
+        + (", beside another instance" if len(deployment.others) == 1 else ""),
         "lower --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size",
     )
 

@@ -68,7 +68,7 @@ def yarn_costs_short_prompts(deployment: Deployment) -> Iterator[Diagnosis]:
 
 def _two_instances(deployment: Deployment, native: int) -> str:
     tp, gpus = deployment.tp_size, deployment.machine.num_gpus
-    if tp % 2 == 0 and deployment.num_instances * deployment.num_gpus_per_engine >= gpus:
+    if tp % 2 == 0 and deployment.num_gpus_of_all >= gpus:
         split = f"two instances of --tp {tp // 2}, {_needs_of_a_half(deployment, native)}"
     else:
         split = "a second instance"

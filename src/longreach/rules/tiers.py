@@ -11,11 +11,6 @@ from longreach.units import GIB, format_bytes, format_duration
 _WORTHWHILE_RATIO = 2  # host tokens per GPU token below which a tier gains next to nothing
 
 
-def _engines(deployment: Deployment) -> int:
-    """Engines that each take a CPU tier of their own."""
-    return deployment.num_instances * deployment.options.data_parallel_size
-
-
 @rule("LR301", "advice", "tiers_hold_other_prefixes", "a tier holds prefixes for reuse and never extends a request")
 def tiers_hold_other_prefixes(deployment: Deployment) -> Iterator[Diagnosis]:
     """Said once for every deployment that has a tier and fits without it."""
@@ -73,16 +68,26 @@ def cpu_tier_exceeds_ram(deployment: Deployment) -> Iterator[Diagnosis]:
     offload, ram = deployment.options.offload, deployment.machine.ram_bytes
     if offload is None or ram is None:
         return
-    engines = _engines(deployment)
-    if offload.cpu_bytes * engines <= ram:
+    total, engines = deployment.cpu_tier_bytes_of_all, deployment.options.data_parallel_size
+    if total <= ram:
         return
-    most = ram * 4 // 5 // engines // GIB * GIB
+    own = offload.cpu_bytes * engines
+    most = max(ram * 4 // 5 - (total - own), 0) // engines // GIB * GIB
     yield Diagnosis(
-        f"CPU tiers of {format_bytes(offload.cpu_bytes * engines)} exceed the {format_bytes(ram)} of memory",
-        f"{engines} engine(s) take {format_bytes(offload.cpu_bytes)} each, pinned and touched at start",
-        f"set the CPU tier to at most {format_bytes(most)} per engine, which leaves a fifth to the system",
+        f"CPU tiers of {format_bytes(total)} exceed the {format_bytes(ram)} of memory",
+        f"{_who_takes(deployment, own)}, pinned and touched at start",
+        f"set the CPU tier to at most {format_bytes(most)} per engine, which leaves a fifth to the system"
+        if most
+        else "do without the tier here, or make those of the other instances smaller",
         set_option("offload", replace(offload, cpu_bytes=most)) if most else None,
     )
+
+
+def _who_takes(deployment: Deployment, own_bytes: int) -> str:
+    engines, others = deployment.options.data_parallel_size, deployment.cpu_tier_bytes_of_all - own_bytes
+    each = format_bytes(own_bytes // engines)
+    own = f"{engines} engines take {each} each" if engines > 1 else f"the engine takes {each}"
+    return f"{own} and the other instances {format_bytes(others)}" if others else own
 
 
 @rule("LR305", "warning", "cpu_tier_exceeds_shm", "the CPU tier does not fit /dev/shm")
@@ -94,7 +99,7 @@ def cpu_tier_exceeds_shm(deployment: Deployment) -> Iterator[Diagnosis]:
     shm = machine.shm_bytes
     if shm is None and machine.ram_bytes is not None:
         shm = machine.ram_bytes // 2
-    total = offload.cpu_bytes * _engines(deployment)
+    total = deployment.cpu_tier_bytes_of_all
     if shm is None or total <= shm or (machine.ram_bytes is not None and total > machine.ram_bytes):
         return
     known = "" if machine.shm_bytes is not None else ", assumed at Linux's default of half the memory"
