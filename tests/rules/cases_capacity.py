@@ -55,6 +55,11 @@ CASES = (
         (HYBRID, replace(HYBRID, memory=None)),
     ),
     Case(
+        memory.kv_memory_unknown,
+        replace(_ON_CPU, memory=replace(MEMORY, kv_bytes=None, kv_certainty="unknown")),
+        (HYBRID, _ON_CPU, replace(HYBRID, memory=None)),
+    ),
+    Case(
         capacity.architecture_not_in_release,
         with_model(HYBRID, architecture_releases=("0.33.0", "0.33.0")),
         (HYBRID, with_model(HYBRID, architecture_releases=("0.8.5.post1", "0.33.0"))),

@@ -45,11 +45,8 @@ def _machine(*, gpus: str | None, link: str | None, ram: int | None, numa: int |
     from longreach.host.machine import detect_machine
 
     found = detect_machine(os.environ)
-    return machine_from(
-        found.gpu,
-        found.num_gpus,
-        link,
-        ram or found.ram_bytes,
-        numa or found.num_numa_nodes,
-        assumptions=found.assumptions,
-    )
+    known = replace(found, ram_bytes=ram or found.ram_bytes, num_numa_nodes=numa or found.num_numa_nodes)
+    if found.gpu is None:  # a CPU machine, or cards that the catalogue does not know
+        return known
+    named = machine_from(found.gpu, found.num_gpus, link, known.ram_bytes, known.num_numa_nodes)
+    return replace(named, assumptions=(*found.assumptions, *named.assumptions))

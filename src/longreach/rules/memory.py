@@ -34,7 +34,7 @@ def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR102", "advice", "memory_cannot_tell", "whether everything fits the GPU cannot be told")
+@rule("LR102", "warning", "memory_cannot_tell", "whether everything fits the GPU cannot be told")
 def memory_cannot_tell(deployment: Deployment) -> Iterator[Diagnosis]:
     """The asked KV bytes lie between what is surely and what is perhaps left."""
     memory, room = deployment.memory, deployment.kv_room_bytes
@@ -61,6 +61,28 @@ def weights_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
         "whether weights and KV fit one GPU was not checked",
         "plan from the local checkpoint folder, whose safetensors headers hold the bytes, or give --weights",
     )
+
+
+@rule("LR120", "error", "kv_memory_unknown", "the memory of the KV cache is not known")
+def kv_memory_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Nothing can be counted without bytes: the verdict is unknown."""
+    memory, machine = deployment.memory, deployment.machine
+    if memory is None or memory.kv_bytes is not None:
+        return
+    if machine.device_type == "cpu":
+        why = f"{machine.num_gpus} GPUs are there: on a CPU vLLM takes as much memory as it is told to"
+        fix = (
+            "name the cards it is for (--gpus 4xRTX4090), or the KV cache of the CPU build (--kv-cache-memory-bytes 4G)"
+        )
+    elif memory.gpu_total_bytes is None:
+        why, fix = (
+            "the memory of the GPU is not known",
+            "give --kv-cache-memory-bytes 10G, or --gpus with cards of the catalogue",
+        )
+    else:
+        why = f"what the weights leave of the GPU is not known ({memory.weights_source})"
+        fix = "give --kv-cache-memory-bytes 10G, or --weights, or the local checkpoint folder"
+    yield Diagnosis(f"the KV cache of '{deployment.model.name}' cannot be counted: its memory is not known", why, fix)
 
 
 @rule("LR115", "advice", "utilization_ignored", "gpu-memory-utilization has no effect beside explicit KV bytes")
@@ -95,6 +117,7 @@ RULES: tuple[Rule, ...] = (
     weights_exceed_gpu,
     memory_cannot_tell,
     weights_unknown,
+    kv_memory_unknown,
     utilization_ignored,
     cpu_kvcache_space_overrides,
 )
