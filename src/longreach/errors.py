@@ -16,11 +16,12 @@ class LongreachError(Exception):
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, what: str, why: str, fix: str) -> None:
+    def __init__(self, what: str, why: str, fix: str, cause: str | None = None) -> None:
         super().__init__(what)
         self.what = what
         self.why = why
         self.fix = fix
+        self.cause = cause  # a stable snake_case word, where the kind of failure is known
 
     def __str__(self) -> str:
         return f"{self.what}\n  why: {self.why}\n  fix: {self.fix}"

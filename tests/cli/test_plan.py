@@ -221,5 +221,11 @@ def test_a_model_folder_is_served_from_there(plan_json: PlanJson, tmp_path: Path
 def test_an_error_is_a_document_too(longreach: Longreach) -> None:
     code, out, err = longreach("plan", "no-such-model", "--gpus", "1xH100", "--json")
     assert code == 2
-    assert set(json.loads(out)["error"]) == {"what", "why", "fix"}
+    assert set(json.loads(out)["error"]) == {"what", "why", "fix", "cause"}
     assert "no-such-model" in err
+
+
+def test_unknown_kv_memory_is_an_unknown_verdict_with_its_reason(plan_json: PlanJson) -> None:
+    code, document = plan_json("qwen3-8b", "--gpus", "1xGB10")
+    assert (code, document["verdict"]) == (1, "unknown")
+    assert "kv_memory_unknown" in [finding["cause"] for finding in document["findings"]]

@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+from longreach.engine.attention import expected_attention_backends
 from longreach.forecast.values import Span
+from longreach.hardware.catalogue import find_gpu
 from longreach.launch.spec import ExpectedEngine, LaunchSpec
 from longreach.measure.target import ExpectedServer, ExpectedSpeed, VerifyTarget
 from longreach.plan.values import InstancePlan, Plan
 
 _NEAR_ENOUGH = 0.9
+_ONE_BACKEND_KINDS = frozenset({"full_attention", "mla", "gated_delta", "kda", "mamba2", "mamba1", "short_conv"})
 
 
 def launch_specs(plan: Plan) -> tuple[LaunchSpec, ...]:
@@ -35,12 +38,24 @@ def _expected_engine(plan: Plan, instance: InstancePlan) -> ExpectedEngine:
         num_blocks=cache.num_blocks if cache else None,
         block_size=cache.block_size if cache else None,
         max_model_len=instance.max_model_len,
-        kv_cache_dtype=options.kv_cache_dtype,
+        kv_cache_dtype=options.kv_cache_dtype or "auto",
+        attention_backend=_attention_backend(plan, instance),
         tensor_parallel_size=options.tensor_parallel_size,
         pipeline_parallel_size=options.pipeline_parallel_size,
         data_parallel_size=options.data_parallel_size,
         release=plan.release,
     )
+
+
+def _attention_backend(plan: Plan, instance: InstancePlan) -> str | None:
+    """What vLLM is expected to choose on these cards; None where that is not known, or the model narrows the choice."""
+    kinds = plan.model.layer_kinds
+    if plan.machine.gpu is None or not kinds.keys() <= _ONE_BACKEND_KINDS:
+        return None
+    gpu = find_gpu(plan.machine.gpu)
+    dtype = instance.options.kv_cache_dtype or "auto"
+    backends = expected_attention_backends(gpu.compute_capability, dtype, is_mla="mla" in kinds)
+    return backends[0] if backends else None
 
 
 def verify_target(plan: Plan, instance: InstancePlan, prompt_tokens: int) -> VerifyTarget:

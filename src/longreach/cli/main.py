@@ -1,6 +1,5 @@
 """The command line: one group, every command a module beside this one. The only place that prints errors and exits."""
 
-import signal
 import sys
 from typing import Any
 
@@ -52,8 +51,6 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run and exit. Every foreseen error becomes what / why / fix on stderr."""
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `longreach plan ... | head` ends quietly
     sys.exit(run(argv))
 
 
@@ -64,7 +61,7 @@ def run(argv: list[str] | None = None) -> int:
     except LongreachError as error:
         click.echo("\n".join(render_error(error, Paint(sys.stderr.isatty()))), err=True)
         if _wants_json(argv):
-            echo_json({"error": {"what": error.what, "why": error.why, "fix": error.fix}})
+            echo_json({"error": {"what": error.what, "why": error.why, "fix": error.fix, "cause": error.cause}})
         return error.exit_code
     except click.exceptions.Abort:
         click.echo("stopped", err=True)

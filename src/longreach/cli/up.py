@@ -114,14 +114,12 @@ def status(*, as_json: bool) -> int:
 @json_option
 def logs(name: str | None, *, lines: int, follow: bool, events: bool, as_json: bool) -> None:
     """What the engine of a deployment wrote; also after it is gone. With --json one object a line."""
-    from itertools import chain
-
     from longreach.launch.read_logs import follow_logs, read_logs
     from longreach.launch.state import default_state_folder
 
     folder = default_state_folder()
     deployment = name or _only_deployment()
-    records = chain(read_logs(folder, deployment, lines), follow_logs(folder, deployment) if follow else ())
+    records = follow_logs(folder, deployment, lines) if follow else read_logs(folder, deployment, lines)
     for record in records:
         if events and record.event is None:
             continue

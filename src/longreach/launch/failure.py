@@ -21,10 +21,6 @@ _SIGNAL_REASONS = {
 class EngineStartError(EngineError):
     """An engine that did not become ready. `cause` is the stable word of the failure table; None: it is not in it."""
 
-    def __init__(self, what: str, why: str, fix: str, cause: str | None = None) -> None:
-        super().__init__(what, why, fix)
-        self.cause = cause
-
 
 def explain_end(name: str, exit_code: int, lines: Sequence[str], log_path: Path) -> EngineStartError:
     """The error for an engine that ended before it was ready; `lines` are its whole log."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from longreach.engine.address import base_url, connect_host
 from longreach.errors import UsageError
 
-_LOOPBACK_FOR = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "[::]": "::1"}  # noqa: S104 - read, not bound
 _TELLING_PREFIXES = ("VLLM_", "NCCL_", "CUDA_", "PYTORCH_")
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
 _SECRET_FLAGS = {"--api-key": "VLLM_API_KEY", "--hf-token": "HF_TOKEN"}  # and the variable vLLM reads instead
@@ -56,17 +56,6 @@ class LaunchSpec:
     def base_url(self) -> str:
         """Where a client on this machine finds it."""
         return base_url(self.host, self.port)
-
-
-def connect_host(host: str) -> str:
-    """`127.0.0.1` for `0.0.0.0`, `::1` for `::`; anything else as it is."""
-    return _LOOPBACK_FOR.get(host, host.strip("[]"))
-
-
-def base_url(host: str, port: int) -> str:
-    """The URL that reaches a server which listens on `host`."""
-    reachable = connect_host(host)
-    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
 def check_specs(specs: Sequence[LaunchSpec]) -> None:

@@ -9,10 +9,10 @@ from typing import Literal
 from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import make_converter
 
+from longreach.engine.address import base_url, connect_host
 from longreach.errors import InputFileError, UsageError
 from longreach.host.files import write_text_atomically
 from longreach.host.processes import ProcessIdentity
-from longreach.launch.spec import base_url, connect_host
 
 SCHEMA = "longreach/state/1"
 _PRIVATE = 0o700

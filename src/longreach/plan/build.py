@@ -94,9 +94,10 @@ def _verdict(planned: Sequence[PlannedInstance], findings: Sequence[Finding]) ->
     refused = any(capacity is not None and not capacity.starts for capacity in capacities)
     if refused or any(memory is not None and memory.fits is False for memory in memories):
         return "does_not_fit"
-    if any(finding.severity == "error" and not finding.code.startswith(_SPEED_CODES) for finding in findings):
-        return "does_not_fit"
-    return "unknown" if any(capacity is None for capacity in capacities) else "fits"
+    if any(capacity is None for capacity in capacities):
+        return "unknown"
+    blocked = any(finding.severity == "error" and not finding.code.startswith(_SPEED_CODES) for finding in findings)
+    return "does_not_fit" if blocked else "fits"
 
 
 def _kv_bytes_per_token(planned: PlannedInstance) -> int | None:

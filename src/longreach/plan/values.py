@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from longreach.engine.address import base_url
 from longreach.engine.options import EngineOptions
 from longreach.forecast.values import Span, SpeedForecast, TierForecast
 from longreach.rules.finding import Finding
@@ -102,8 +103,8 @@ class InstancePlan:
 
     @property
     def base_url(self) -> str:
-        """Where this instance listens."""
-        return f"http://{self.host}:{self.port}"
+        """Where a client on this machine finds it."""
+        return base_url(self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True)
