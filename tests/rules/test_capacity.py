@@ -56,7 +56,7 @@ def test_bytes_are_offered_and_length_cures_where_the_gpu_is_unknown() -> None:
     [
         (BF16, "or halve the bytes with --kv-cache-dtype fp8_e4m3"),
         (PAIR, "or halve them with --tensor-parallel-size 4"),
-        (TINY, "none on these GPUs: take a model with fewer KV bytes per token"),
+        (TINY, "more or larger GPUs, smaller weights, or a model with fewer KV bytes per token"),
     ],
     ids=["fp8", "more GPUs", "hopeless"],
 )

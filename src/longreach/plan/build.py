@@ -27,6 +27,7 @@ def make_plan(model: ModelSpec, machine: Machine, release: Release, goals: Seque
         replace(finding, instance=instance.plan.name) if several else finding
         for instance in planned
         for finding in check_deployment(instance.deployment)
+        if instance.plan.loads or finding.severity == "error"  # advice on what never runs is noise
     ]
     choices = [
         replace(choice, option=f"{instance.plan.name}: {choice.option}") if several else choice

@@ -2,7 +2,7 @@
 unless the goal needs it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from longreach.engine.attention import latent_block_size
@@ -13,7 +13,7 @@ from longreach.model.spec import GatedDeltaNetLayer, IndexerLayer, MlaLayer, Mod
 from longreach.plan.goal import Goal
 from longreach.plan.settle import Settled
 from longreach.plan.values import Choice
-from longreach.sizing.kv_cache import size_kv_cache
+from longreach.sizing.kv_cache import concurrency_at, size_kv_cache
 from longreach.sizing.memory import MemoryRequest, budget_memory
 from longreach.sizing.values import KvCacheRequest, KvCapacity, MemoryBudget, RopePlan
 from longreach.units import GIB, MIB, format_bytes
@@ -68,15 +68,13 @@ class _Try:
 
 
 def fit_kv_cache(setting: Setting) -> Fit:
-    """Count the KV cache of the first way that serves the goal, else of the last one."""
+    """Count the KV cache of the first way that serves the goal, else of the one that comes nearest."""
     goal = setting.goal
     memory = _budget(setting, goal.kv_cache_memory_bytes)
     if memory.kv_bytes is None:
         return Fit(None, None, memory, goal.kv_cache_dtype or "auto", None, ())
     ways = list(_ways(setting, memory, memory.kv_bytes))
-    taken = next((way for way in ways if _serves(way.capacity, goal)), None)
-    if taken is None:  # nothing serves: show the narrowest dtype on what is surely there
-        taken = [way for way in ways if way.rendered_bytes == ways[0].rendered_bytes][-1]
+    taken = next((way for way in ways if _serves(way, setting)), None) or _nearest(ways)
     if goal.kv_cache_memory_bytes is None and taken.rendered_bytes is not None:
         memory = _budget(setting, taken.rendered_bytes)
     return Fit(
@@ -90,7 +88,7 @@ def fit_kv_cache(setting: Setting) -> Fit:
 
 
 def _budget(setting: Setting, kv_cache_memory_bytes: int | None) -> MemoryBudget:
-    goal, settled = setting.goal, setting.settled
+    settled = setting.settled
     return budget_memory(
         MemoryRequest(
             model=setting.model,
@@ -100,12 +98,16 @@ def _budget(setting: Setting, kv_cache_memory_bytes: int | None) -> MemoryBudget
             max_num_batched_tokens=settled.max_num_batched_tokens,
             max_num_seqs=settled.max_num_seqs,
             rope_table_bytes=setting.rope.table_bytes_per_gpu,
-            gpu_memory_utilization=goal.gpu_memory_utilization or setting.release.default_gpu_memory_utilization,
+            gpu_memory_utilization=_share(setting),
             kv_cache_memory_bytes=kv_cache_memory_bytes,
             mm_ipc_gpu_memory_bytes=setting.ipc_bytes,
             use_draft_layers=setting.uses_mtp,
         )
     )
+
+
+def _share(setting: Setting) -> float:
+    return setting.goal.gpu_memory_utilization or setting.release.default_gpu_memory_utilization
 
 
 def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> Iterator[_Try]:
@@ -124,10 +126,9 @@ def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> 
         needed = _try(setting, dtype, max(low, 0), None).capacity.needed_bytes_per_gpu
         rendered = -(-(needed + setting.ipc_bytes) // _STEP_BYTES) * _STEP_BYTES
         if rendered - setting.ipc_bytes <= high:
-            why = (
-                f"what one request needs; {format_bytes(max(low, 0))} to {format_bytes(high)} are left of the card, "
-                "so the start may run out of memory"
-            )
+            risk = "" if _budget(setting, rendered).fits else "; the start may run out of memory"
+            left = f"{format_bytes(max(low, 0))} to {format_bytes(high)}"
+            why = f"what one request needs; {left} would be left at vLLM's own share of the card, {_share(setting):g}{risk}"
             yield _try(setting, dtype, rendered - setting.ipc_bytes, rendered, why)
 
 
@@ -192,10 +193,21 @@ def _kv_cache_dtypes(goal: Goal, machine: Machine) -> tuple[str, ...]:
     return ("auto", "fp8_e4m3") if has_fp8 else ("auto",)
 
 
-def _serves(capacity: KvCapacity, goal: Goal) -> bool:
-    return capacity.starts and (
-        goal.concurrency is None or goal.mean_input_tokens is not None or capacity.max_concurrency >= goal.concurrency
-    )
+def _serves(way: _Try, setting: Setting) -> bool:
+    goal = setting.goal
+    if not way.capacity.starts or goal.concurrency is None:
+        return way.capacity.starts
+    tokens = min(setting.settled.mean_input_tokens + (goal.mean_output_tokens or 0), way.request.max_model_len)
+    return concurrency_at(way.request, tokens) >= goal.concurrency
+
+
+def _nearest(ways: Sequence[_Try]) -> _Try:
+    """Nothing serves: the bytes that are surely there before others, one that starts before one that does not, then the
+    longest. A narrower dtype that gains nothing is not taken.
+    """
+    sure = [way for way in ways if way.rendered_bytes == ways[0].rendered_bytes]
+    starting = [way for way in sure if way.capacity.starts] or [way for way in ways if way.capacity.starts]
+    return max(starting or sure, key=lambda way: (way.capacity.largest_max_model_len, way.capacity.max_concurrency))
 
 
 def _labelled(capacity: KvCapacity, goal: Goal, memory: MemoryBudget) -> KvCapacity:

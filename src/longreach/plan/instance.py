@@ -16,8 +16,11 @@ from longreach.plan.settle import Settled, settle
 from longreach.plan.speed import forecast_instance
 from longreach.plan.tiers import concurrency_at_mean_input, planned_tiers, size_tiers
 from longreach.plan.values import Choice, InstancePlan
+from longreach.rules.concurrency import useful_max_num_seqs
 from longreach.rules.deployment import Deployment
+from longreach.sizing.kv_cache import concurrency_at
 from longreach.sizing.rope import plan_rope
+from longreach.units import format_tokens
 
 _VISIBLE_DEVICES = {"cuda": "CUDA_VISIBLE_DEVICES", "rocm": "HIP_VISIBLE_DEVICES"}
 
@@ -39,7 +42,7 @@ def plan_instance(
     settled = settle(model, machine, release, goal, len(gpus))
     rope = plan_rope(model, settled.max_model_len, goal.yarn)
     fit = fit_kv_cache(Setting(model, machine, release, goal, settled, rope))
-    settled = _within_state_blocks(settled, goal, fit)
+    settled = _within_cache(settled, goal, fit)
     options, option_choices = choose_options(model, machine, goal, settled, rope, fit)
     own_gpus = tuple(gpus[: settled.num_gpus]) if machine.device_type != "cpu" else ()
     options = _on_gpus(options, own_gpus, machine)
@@ -87,16 +90,26 @@ def plan_instance(
     return PlannedInstance(plan, deployment, settled.choices + fit.choices + option_choices)
 
 
-def _within_state_blocks(settled: Settled, goal: Goal, fit: Fit) -> Settled:
-    """Recurrent layers need a block for every sequence that decodes: a chosen limit stays within the blocks there are."""
-    if goal.max_num_seqs is not None or fit.capacity is None or fit.request is None:
+def _within_cache(settled: Settled, goal: Goal, fit: Fit) -> Settled:
+    """A chosen limit stays within what the KV cache can use: blocks for recurrent state, requests of mean length."""
+    if goal.max_num_seqs is not None or fit.capacity is None or fit.request is None or not fit.capacity.starts:
         return settled
-    num_blocks = fit.capacity.num_blocks
-    if not fit.request.model.is_hybrid or not 0 < num_blocks < settled.max_num_seqs:
+    tokens = min(settled.mean_input_tokens + (goal.mean_output_tokens or 0), settled.max_model_len)
+    held, num_blocks = int(concurrency_at(fit.request, tokens)), fit.capacity.num_blocks
+    limits = [(settled.max_num_seqs, "")]
+    if goal.concurrency is None:
+        why = (
+            f"{held} of {format_tokens(tokens)} tokens fit at once: twice that, and no fewer than 16, for shorter ones"
+        )
+        limits.append((useful_max_num_seqs(held), why))
+    if fit.request.model.is_hybrid:
+        why = f"the {num_blocks} KV cache blocks: recurrent layers need one for every running sequence"
+        limits.append((num_blocks, why))
+    most, why = min(limits, key=lambda limit: limit[0])
+    if most == settled.max_num_seqs:
         return settled
-    why = f"the {num_blocks} KV cache blocks: recurrent layers need one for every running sequence"
     others = tuple(choice for choice in settled.choices if choice.option != "--max-num-seqs")
-    return replace(settled, max_num_seqs=num_blocks, choices=(*others, Choice("--max-num-seqs", str(num_blocks), why)))
+    return replace(settled, max_num_seqs=most, choices=(*others, Choice("--max-num-seqs", str(most), why)))
 
 
 def _on_gpus(options: EngineOptions, gpus: tuple[int, ...], machine: Machine) -> EngineOptions:

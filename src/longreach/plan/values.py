@@ -106,6 +106,13 @@ class InstancePlan:
         """Where a client on this machine finds it."""
         return base_url(self.host, self.port)
 
+    @property
+    def loads(self) -> bool:
+        """Whether the weights leave the KV cache anything; False only when it is sure that they do not."""
+        if self.memory is None or self.memory.kv_bytes is None:
+            return True
+        return self.memory.fits is not False or self.memory.kv_bytes[1] > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -34,14 +34,17 @@ def _reason(instance: InstancePlan) -> str:
     cache = instance.kv_cache
     assert cache is not None
     needed, available = format_bytes(cache.needed_bytes_per_gpu), format_bytes(cache.available_bytes_per_gpu)
+    where = " on each GPU" if len(instance.gpu_indices) > 1 else ""
+    if instance.memory and not instance.loads:
+        return f"{instance.name}: weights and the engine's own use leave nothing of the GPU to the KV cache"
     if not cache.starts:
         longest = (
             f"the longest that starts is {format_tokens(cache.largest_max_model_len)} tokens"
             if cache.largest_max_model_len
             else "no length starts"
         )
-        return f"{instance.name}: vLLM refuses to start: it needs {needed} of KV cache on each GPU and has {available}; {longest}"
-    return f"{instance.name}: needs {needed} of KV cache on each GPU to start, has {available}"
+        return f"{instance.name}: vLLM refuses to start: it needs {needed} of KV cache{where} and has {available}; {longest}"
+    return f"{instance.name}: needs {needed} of KV cache{where} to start, has {available}"
 
 
 def _instance(instance: InstancePlan, plan: Plan, paint: Paint, *, verbose: bool) -> list[str]:
@@ -50,7 +53,7 @@ def _instance(instance: InstancePlan, plan: Plan, paint: Paint, *, verbose: bool
     )
     title = f"Instance {instance.name}: TP {instance.options.tensor_parallel_size} on {gpus}, port {instance.port}"
     lines = [paint(title, "bold"), *_capacity(instance)]
-    lines += ["", *_speed(instance, paint, verbose=verbose)] if instance.speed else []
+    lines += ["", *_speed(instance, paint, verbose=verbose)] if instance.speed and instance.loads else []
     return [*lines, "", paint("  Command", "bold"), *(f"    {line}" for line in instance.shell.splitlines())]
 
 
@@ -61,18 +64,25 @@ def _capacity(instance: InstancePlan) -> list[str]:
         lines.append(
             f"  weights     {weights} per GPU ({instance.memory.weights_certainty}: {instance.memory.weights_source})"
         )
-    if cache := instance.kv_cache:
+    if (cache := instance.kv_cache) and cache.num_blocks:
         lines.append(
             f"  KV cache    {cache.num_blocks:,} blocks of {cache.block_size:,} tokens, "
             f"{format_bytes(cache.bytes_per_block)} each per GPU ({cache.certainty})"
         )
-    rows = [_tier_row(tier) for tier in instance.tiers]
+    rows = [_tier_row(tier) for tier in instance.tiers if tier.capacity_tokens != 0]
     lines += table([("tier", "tokens", "bytes", "certainty", ""), *rows], frozenset({1, 2})) if rows else []
     if cache and cache.starts:
         lines.append(
             f"  at once     {cache.max_concurrency:.2f} requests of {format_tokens(instance.max_model_len)} tokens"
         )
-    if (figures := instance.concurrency_at_mean_input) and figures.gpu is not None:
+    figures = instance.concurrency_at_mean_input
+    if (
+        cache
+        and cache.starts
+        and figures
+        and figures.gpu is not None
+        and figures.prompt_tokens < instance.max_model_len
+    ):
         tiers = f"; prefixes kept with the CPU tier: {figures.gpu_and_cpu:.1f}" if figures.gpu_and_cpu else ""
         lines.append(
             f"              {figures.gpu:.1f} requests of {format_tokens(figures.prompt_tokens)} tokens{tiers}"

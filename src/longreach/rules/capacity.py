@@ -17,7 +17,7 @@ _TWO_BYTE_KV = ("bfloat16", "float16")
 def kv_too_small_for_max_len(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine refuses to start unless one request of max-model-len fits the GPUs' KV cache."""
     capacity = deployment.capacity
-    if capacity is None or capacity.starts:
+    if capacity is None or capacity.starts or _weights_fill_the_gpu(deployment):
         return
     yield Diagnosis(
         f"max-model-len {deployment.max_model_len} does not fit the KV cache",
@@ -27,10 +27,21 @@ def kv_too_small_for_max_len(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
+def _weights_fill_the_gpu(deployment: Deployment) -> bool:
+    """No length fits, and LR101 says why."""
+    room = deployment.kv_room_bytes
+    return room is not None and room[1] <= 0
+
+
 def _what_the_cache_holds(deployment: Deployment, capacity: KvCapacity) -> str:
-    place = f"{format_bytes(capacity.available_bytes_per_gpu)} on each of {deployment.num_gpus_per_engine} GPUs"
-    if deployment.num_gpus_per_engine == 1:
-        place = f"{format_bytes(capacity.available_bytes_per_gpu)} on the GPU"
+    one, needed = deployment.num_gpus_per_engine == 1, format_bytes(capacity.needed_bytes_per_gpu)
+    gpus = "the GPU" if one else f"each of {deployment.num_gpus_per_engine} GPUs"
+    room = deployment.kv_room_bytes
+    if capacity.available_bytes_per_gpu == 0 and room is not None:
+        return (
+            f"weights and the engine's own use leave at most {format_bytes(room[1])} of {gpus}, and {needed} is needed"
+        )
+    place = f"{format_bytes(capacity.available_bytes_per_gpu)} on {gpus}"
     if len(capacity.groups) == 1:
         per_token = capacity.bytes_per_block // capacity.block_size
         tokens = capacity.num_blocks * capacity.block_size * deployment.options.decode_context_parallel_size
@@ -40,7 +51,7 @@ def _what_the_cache_holds(deployment: Deployment, capacity: KvCapacity) -> str:
             f"{capacity.num_blocks} blocks of {capacity.bytes_per_block} bytes at {deployment.kv_cache_dtype} "
             f"and one such request takes {capacity.blocks_per_request}"
         )
-    return f"{place} holds {holds}; {format_bytes(capacity.needed_bytes_per_gpu)} on each is needed"
+    return f"{place} holds {holds}; {needed}{'' if one else ' on each'} is needed"
 
 
 def _how_to_fit(deployment: Deployment, capacity: KvCapacity) -> str:
@@ -54,7 +65,7 @@ def _how_to_fit(deployment: Deployment, capacity: KvCapacity) -> str:
     if ways and not ways[0].startswith("set"):
         ways[0] = f"set {ways[0]}"
     ways += _other_ways(deployment)
-    return ", or ".join(ways) or "none on these GPUs: take a model with fewer KV bytes per token"
+    return ", or ".join(ways) or "more or larger GPUs, smaller weights, or a model with fewer KV bytes per token"
 
 
 def _other_ways(deployment: Deployment) -> list[str]:
@@ -111,7 +122,8 @@ def offload_does_not_extend_request(deployment: Deployment) -> Iterator[Diagnosi
         f"the {format_bytes(offload.cpu_bytes)} CPU tier does not make max-model-len {deployment.max_model_len} fit",
         f"a running request keeps every block on the GPUs: {format_bytes(capacity.needed_bytes_per_gpu)} per GPU needed, "
         f"{format_bytes(capacity.available_bytes_per_gpu)} there; tiers hold the prefixes of other requests",
-        f"fit the length on the GPUs alone (see LR103), at most {capacity.largest_max_model_len} tokens as it is",
+        "fit the length on the GPUs alone (see LR103)"
+        + (f", at most {capacity.largest_max_model_len} tokens as it is" if capacity.largest_max_model_len else ""),
     )
 
 
@@ -139,6 +151,8 @@ def max_num_seqs_exceeds_state_blocks(deployment: Deployment) -> Iterator[Diagno
     capacity, options = deployment.capacity, deployment.options
     if capacity is None or deployment.num_recurrent_layers == 0 or deployment.max_num_seqs <= capacity.num_blocks:
         return
+    if capacity.num_blocks == 0:
+        return  # nothing starts, whatever the limit
     if options.enforce_eager or options.cudagraph_mode in ("NONE", "PIECEWISE"):
         return
     most = capacity.num_blocks
@@ -147,7 +161,7 @@ def max_num_seqs_exceeds_state_blocks(deployment: Deployment) -> Iterator[Diagno
         f"{deployment.num_recurrent_layers} recurrent layers need one state block for each decoding sequence, and full "
         f"CUDA graphs are captured for max-num-seqs of them",
         f"set --max-num-seqs to at most {most}",
-        set_option("max_num_seqs", most) if most > 0 else None,
+        set_option("max_num_seqs", most),
     )
 
 

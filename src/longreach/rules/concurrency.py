@@ -14,6 +14,11 @@ _SMALL_CHUNK = 2048  # vLLM's default on cards below 70 GiB
 _OTHER_LENGTH = 32_768
 
 
+def useful_max_num_seqs(num_held: int) -> int:
+    """The most that pays where `num_held` requests of mean length fit: shorter ones and shared prefixes take less."""
+    return max(2 * num_held, 16)
+
+
 @rule("LR108", "advice", "max_num_seqs_beyond_cache", "max-num-seqs is more than the KV cache can hold")
 def max_num_seqs_beyond_cache(deployment: Deployment) -> Iterator[Diagnosis]:
     """Sequences that can never run at once still cost CUDA graphs and warm-up memory."""
@@ -21,10 +26,11 @@ def max_num_seqs_beyond_cache(deployment: Deployment) -> Iterator[Diagnosis]:
     if blocks is None or capacity is None or deployment.mean_input_tokens is None:
         return
     held = capacity.num_blocks // blocks
-    if held < 1 or deployment.max_num_seqs <= held:
+    if held < 1 or deployment.max_num_seqs <= useful_max_num_seqs(held):
         return
     yield Diagnosis(
-        f"max-num-seqs {deployment.max_num_seqs} is more than the {held} requests of mean length that fit",
+        f"max-num-seqs {deployment.max_num_seqs} is far more than the {held} request{'s' if held > 1 else ''} of mean length "
+        f"that fit{'s' if held == 1 else ''}",
         f"a request of {deployment.tokens_per_request} tokens takes {blocks} of {capacity.num_blocks} KV cache blocks; "
         "graphs and warm-up are sized for max-num-seqs all the same",
         f"set --max-num-seqs to {held} (more pay only where requests share prefixes or are shorter)",
