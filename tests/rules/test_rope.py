@@ -1,21 +1,34 @@
 from dataclasses import replace
 
-from tests.rules.deployments import HYBRID, with_options
+from tests.rules.deployments import HYBRID, MEMORY, with_machine, with_options
 
 from longreach.rules.rope import yarn_costs_short_prompts, yarn_missing
+from longreach.units import GIB
 
 
 def test_second_instance_needs_no_split_where_gpus_are_left() -> None:
     (finding,) = yarn_costs_short_prompts.check(with_options(HYBRID, tensor_parallel_size=2))
-    assert "only longer ones with it: a second instance, behind the gateway" in finding.fix
+    assert "only longer ones with it: a second instance on the GPUs that are free, behind the gateway" in finding.fix
 
 
-def test_full_box_is_split_into_two_instances() -> None:
-    (finding,) = yarn_costs_short_prompts.check(HYBRID)
-    assert (
-        "two instances of --tp 2, which need 4.67 GiB and 12.58 GiB of KV per GPU for 262144 and 750000 tokens"
-        in finding.fix
+def test_full_box_is_split_into_two_instances_where_both_may_fit() -> None:
+    (finding,) = yarn_costs_short_prompts.check(
+        replace(HYBRID, memory=replace(MEMORY, weights_bytes=(4 * GIB, 5 * GIB)))
     )
+    assert (
+        "two instances of --tp 2, which need 4.67 GiB and 12.58 GiB of KV per GPU for 262144 and 750000 tokens "
+        "where 10.59 GiB to 14.48 GiB are left" in finding.fix
+    )
+
+
+def test_a_split_that_cannot_fit_is_not_advised() -> None:
+    (finding,) = yarn_costs_short_prompts.check(HYBRID)
+    assert "GPUs of its own (half of these leave 7.83 GiB per GPU, and 12.58 GiB is needed)" in finding.fix
+
+
+def test_an_odd_number_of_gpus_is_not_halved() -> None:
+    (finding,) = yarn_costs_short_prompts.check(with_machine(with_options(HYBRID, tensor_parallel_size=1), num_gpus=1))
+    assert "a second instance on GPUs of its own, behind the gateway" in finding.fix
 
 
 def test_split_is_advised_without_numbers_where_memory_is_unknown() -> None:

@@ -67,35 +67,46 @@ def yarn_costs_short_prompts(deployment: Deployment) -> Iterator[Diagnosis]:
 
 
 def _two_instances(deployment: Deployment, native: int) -> str:
-    tp, gpus = deployment.tp_size, deployment.machine.num_gpus
-    if tp % 2 == 0 and deployment.num_gpus_of_all >= gpus:
-        split = f"two instances of --tp {tp // 2}, {_needs_of_a_half(deployment, native)}"
+    spare = deployment.machine.num_gpus - deployment.num_gpus_of_all
+    if spare >= deployment.num_gpus_per_engine:
+        split = "a second instance on the GPUs that are free"
     else:
-        split = "a second instance"
+        split = _half_each(deployment, native)
     return (
         f"serve prompts up to {native} tokens without YaRN and only longer ones with it: {split}, behind the gateway, "
         "which routes by length; or take the smallest factor that reaches your length"
     )
 
 
-def _needs_of_a_half(deployment: Deployment, native: int) -> str:
-    """KV bytes per GPU of either instance on half the GPUs, and what twice the weights leave there."""
-    request, memory = deployment.kv_request, deployment.memory
+def _half_each(deployment: Deployment, native: int) -> str:
+    """Two instances on half the GPUs each, with the KV bytes either needs, unless that is sure not to fit."""
+    request, memory, tp = deployment.kv_request, deployment.memory, deployment.tp_size
+    if tp % 2:
+        return "a second instance on GPUs of its own"
+    split = f"two instances of --tp {tp // 2}"
     if (
         request is None
         or memory is None
         or not (memory.gpu_total_bytes and memory.weights_bytes and memory.other_bytes)
     ):
-        return "if the length still fits"
-    half = replace(request, tp_size=request.tp_size // 2, dcp_size=1)
-    needed = [
-        format_bytes(size_kv_cache(replace(half, max_model_len=length)).needed_bytes_per_gpu)
+        return f"{split}, if the length still fits"
+    half = replace(request, tp_size=tp // 2, dcp_size=1)
+    short, long = (
+        size_kv_cache(replace(half, max_model_len=length)).needed_bytes_per_gpu
         for length in (native, deployment.max_model_len)
+    )
+    left = [
+        total - 2 * weights - other
+        for total, weights, other in zip(
+            memory.gpu_total_bytes, reversed(memory.weights_bytes), reversed(memory.other_bytes), strict=True
+        )
     ]
-    left = memory.gpu_total_bytes[0] - 2 * memory.weights_bytes[1] - memory.other_bytes[1]
+    if long > left[1]:
+        most = format_bytes(max(left[1], 0))
+        return f"a second instance on GPUs of its own (half of these leave {most} per GPU, and {format_bytes(long)} is needed)"
     return (
-        f"which need {needed[0]} and {needed[1]} of KV per GPU for {native} and {deployment.max_model_len} tokens where "
-        f"{format_bytes(max(left, 0))} are surely left"
+        f"{split}, which need {format_bytes(short)} and {format_bytes(long)} of KV per GPU for {native} and "
+        f"{deployment.max_model_len} tokens where {format_bytes(max(left[0], 0))} to {format_bytes(left[1])} are left"
     )
 
 
