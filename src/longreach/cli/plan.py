@@ -35,7 +35,12 @@ def _complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.command()
 @click.argument("model", shell_complete=_complete_model)
 @click.option("--weights", type=click.Choice(_WEIGHTS), help="Weight format, when the config does not say.")
-@click.option("--gpus", metavar="NxGPU", shell_complete=_complete_gpus, help="Cards: 4xRTX4090. Default: this machine.")
+@click.option(
+    "--gpus",
+    metavar="NxGPU",
+    shell_complete=_complete_gpus,
+    help="Cards: 4xRTX4090; cpu for the CPU build. Default: this machine.",
+)
 @click.option(
     "--link", metavar="LINK", help="How the GPUs are joined: pcie4x16, pcie4x16-p2p, pcie5x8, nvlink-bridge, nvlink."
 )

@@ -38,6 +38,8 @@ def _machine(*, gpus: str | None, link: str | None, ram: int | None, numa: int |
     from longreach.hardware.catalogue import parse_gpus
     from longreach.hardware.machine import machine_from
 
+    if gpus is not None and gpus.lower() == "cpu":
+        return machine_from(None, 0, None, ram, numa)
     if gpus is not None:
         order = parse_gpus(gpus)
         assumed = (order.assumption,) if order.assumption else ()
