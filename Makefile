@@ -1,5 +1,5 @@
 # Everything about setting up, running and checking longreach. `make help` lists the targets.
-# Needs Python 3.11 or newer with pip and venv; the tests also want gcc. Nothing is installed outside this folder,
+# Needs Python 3.11 or newer with pip. Nothing is installed outside this folder,
 # except numactl, and only when make runs as root (see tools/install_system_needs.sh).
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -67,10 +67,11 @@ python:
 	  echo "error: $(PYTHON) is older than Python 3.11" >&2; \
 	  echo "  why: $$("$(PYTHON)" --version 2>&1)" >&2; \
 	  echo "  fix: install Python 3.11 and run make again, or name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -m pip --version >/dev/null || { echo "  fix: install pip for $(PYTHON), for instance apt-get install python3-pip" >&2; exit 1; }
 
 $(DEV_READY): requirements/dev.lock pyproject.toml | python
-	"$(PYTHON)" -m venv --clear $(VENV)
-	$(BIN)/python -m pip install -qq --no-deps "$$(grep '^uv==' requirements/dev.lock)"
+	"$(PYTHON)" -m venv --clear --without-pip $(VENV)
+	"$(PYTHON)" -m pip --python $(BIN)/python install -qq --no-deps $$(grep -e '^pip==' -e '^uv==' requirements/dev.lock)
 	$(INTO_VENV) --compile-bytecode --requirement requirements/dev.lock
 	$(INTO_VENV) --no-build-isolation --editable .
 	@$(BIN)/python -m pip check
