@@ -46,6 +46,13 @@ def test_a_flag_edited_by_hand_takes_effect(plan: Plan) -> None:
     assert "9001" in again.instances[0].shell
 
 
+def test_a_length_edited_by_hand_takes_effect(plan: Plan) -> None:
+    document = _document(plan)
+    argv = document["instances"][0]["argv"]
+    argv[argv.index("--max-model-len") + 1] = "400k"
+    assert plan_from_document(document).instances[0].max_model_len == 400_000
+
+
 def _set(path: str, value: object) -> Change:
     def change(document: dict[str, Any]) -> None:
         target: Any = document
@@ -74,9 +81,18 @@ def _set(path: str, value: object) -> Change:
         (_set("instances.0.kv_cache.num_blocks", 1.5), "num_blocks"),
         (_set("verdict", "perhaps"), "verdict"),
         (_set("machine.num_gpus", True), "num_gpus"),
+        (_set("machine", [1]), "machine"),
+        (_set("instances", []), "instances"),
+        (_set("instances.0.kv_cache.max_concurrency", float("inf")), "max_concurrency"),
+        (_set("instances.0.argv", ["vllm", "serve", "m", "--port", "99999"]), "99999"),
+        (_set("instances.0.env", {"A=B": "x"}), "A=B"),
+        (lambda document: document.update({1: 1, "b": 2}), "1, b"),
+        (lambda document: document["instances"].append(document["instances"][0]), "one name"),
+        (lambda document: document["instances"].append({**document["instances"][0], "name": "b"}), "one port"),
     ],
     ids=["schema", "no schema", "no instances", "no verdict", "instances text", "extra", "extra in instance", "argv text",
-         "argv empty", "env number", "length text", "blocks float", "verdict word", "gpus bool"],
+         "argv empty", "env number", "length text", "blocks float", "verdict word", "gpus bool", "machine list", "no instance",
+         "inf", "port", "env name", "keys of two types", "same name", "same port"],
 )  # fmt: skip
 def test_a_malformed_document_is_refused_by_name(plan: Plan, change: Change, word: str) -> None:
     document = _document(plan)

@@ -11,6 +11,7 @@ from longreach.plan.document import plan_from_document, plan_to_document
 from longreach.plan.values import Plan
 
 _MAX_BYTES = 16 * 2**20
+_MAX_VALUES = 1_000_000
 _HEADER = "# Made by `longreach plan`. argv and env are what runs; everything else is what it should do.\n"
 
 
@@ -25,6 +26,9 @@ def read_plan(path: Path) -> Plan:
     """InputFileError says what is wrong with the file and how to make a good one."""
     fix = f"make one: longreach plan MODEL ... -o {path}"
     try:
+        if path.exists() and not path.is_file():
+            kind = "a folder" if path.is_dir() else "a pipe or a device"
+            raise InputFileError(f"{path} is no file", f"it is {kind}", fix)
         if path.stat().st_size > _MAX_BYTES:
             raise InputFileError(f"{path} is too large for a plan", f"{path.stat().st_size:,} bytes", fix)
         text = path.read_text(encoding="utf-8")
@@ -37,4 +41,19 @@ def read_plan(path: Path) -> Plan:
         document = yaml.load(text, Loader=loader)  # noqa: S506 - the safe loader, in C where it exists
     except (yaml.YAMLError, RecursionError) as error:
         raise InputFileError(f"{path} is not YAML", " ".join(str(error).split()), fix) from error
+    _check_size(document, path, fix)
     return plan_from_document(document, str(path))
+
+
+def _check_size(document: object, path: Path, fix: str) -> None:
+    """A short file may stand for endless values: YAML's aliases repeat a value, and may repeat the one they are in."""
+    waiting, num_values = [document], 0
+    while waiting:
+        value = waiting.pop()
+        num_values += 1
+        if num_values > _MAX_VALUES:
+            raise InputFileError(f"{path} is too large for a plan", f"more than {_MAX_VALUES:,} values in it", fix)
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)

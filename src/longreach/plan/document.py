@@ -1,16 +1,18 @@
 """The plan as a document (what `--json` prints and plan.yaml holds) and back.
 
-`argv` and `env` are the authority on what runs: `options`, `shell`, host and port are derived from them again when a document is
-read, so a flag edited by hand takes effect and the difference to the planned figures is found when the engine starts.
+`argv` and `env` are the authority on what runs: `options`, `shell`, length, host and port are derived from them again when a
+document is read, so a flag edited by hand takes effect and the difference to the planned figures is found when the engine starts.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from longreach.engine.checks import check_options, raise_problems
 from longreach.engine.command import parse_command
 from longreach.engine.options import EngineOptions, ServeCommand
-from longreach.engine.release import get_release
+from longreach.engine.release import Release, get_release
 from longreach.engine.shell import render_shell
 from longreach.errors import InputFileError, LongreachError, UnknownModelError
 from longreach.plan.values import SCHEMA, Plan
@@ -55,34 +57,39 @@ def plan_from_document(document: object, origin: str = "plan") -> Plan:
 
 def _with_derived(document: Mapping[str, Any], origin: str) -> dict[str, Any]:
     instances = document.get("instances")
-    if not isinstance(instances, list) or not all(isinstance(item, Mapping) for item in instances):
-        raise InputFileError(
-            f"{origin} has no list of instances", f"'instances' is {type(instances).__name__}", _REPLAN
-        )
+    if not isinstance(instances, list) or not instances or not all(isinstance(item, Mapping) for item in instances):
+        found = "empty" if instances == [] else type(instances).__name__
+        raise InputFileError(f"{origin} has no list of instances", f"'instances' is {found}", _REPLAN)
     try:
         release = get_release(str(document.get("release")))
     except LongreachError as error:
         raise InputFileError(f"{origin} is for an {error.what}", error.why, _REPLAN) from error
-    derived = []
-    for instance in instances:
-        argv, env = instance.get("argv"), instance.get("env", {})
-        if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
-            raise InputFileError(f"{origin} has an instance without argv", "argv must be a list of strings", _REPLAN)
-        if not isinstance(env, Mapping) or not all(isinstance(value, str) for value in env.values()):
-            raise InputFileError(
-                f"{origin} has a malformed env", "env must map names to strings (quote numbers)", _REPLAN
-            )
-        try:
-            options = parse_command(argv, tuple(env.items()), release)
-        except LongreachError as error:
-            why = f"{error.what}: {error.why}"
-            fix = f"{error.fix}; or {_REPLAN}"
-            raise InputFileError(f"{origin} holds a command that cannot be read", why, fix) from error
-        command = ServeCommand(tuple(argv), tuple(env.items()))
-        derived.append(
-            {**instance, "shell": render_shell(command), "host": options.host, "port": options.port, "options": options}
-        )
+    derived = [_derive(instance, release, origin) for instance in instances]
+    for field in ("name", "port"):
+        values = [str(instance.get(field)) for instance in derived]
+        if len(set(values)) < len(values):
+            raise InputFileError(f"{origin} gives two instances one {field}", f"found {', '.join(values)}", _REPLAN)
     return {**document, "instances": derived}
+
+
+def _derive(instance: Mapping[str, Any], release: Release, origin: str) -> dict[str, Any]:
+    argv, env = instance.get("argv"), instance.get("env", {})
+    if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
+        raise InputFileError(f"{origin} has an instance without argv", "argv must be a list of strings", _REPLAN)
+    if not isinstance(env, Mapping) or not all(isinstance(text, str) for pair in env.items() for text in pair):
+        raise InputFileError(f"{origin} has a malformed env", "env must map names to strings (quote numbers)", _REPLAN)
+    command = ServeCommand(tuple(argv), tuple(env.items()))
+    try:
+        options = parse_command(command.argv, command.env, release)
+        raise_problems(check_options(options, release))
+    except LongreachError as error:
+        why = f"{error.what}: {error.why}"
+        fix = f"{error.fix}; or {_REPLAN}"
+        raise InputFileError(f"{origin} holds a command that vLLM would refuse", why, fix) from error
+    derived = {"shell": render_shell(command), "host": options.host, "port": options.port, "options": options}
+    if options.max_model_len is not None and isinstance(instance.get("max_model_len"), int):
+        derived["max_model_len"] = options.max_model_len
+    return {**instance, **derived}
 
 
 def _structure(document: dict[str, Any], origin: str) -> Plan:
@@ -97,16 +104,26 @@ def _structure(document: dict[str, Any], origin: str) -> Plan:
     try:
         return converter.structure(document, Plan)
     except ClassValidationError as error:
-        problems = [line.removesuffix(" @ $") for line in transform_error(error, path=origin)]
+        problems = transform_error(error, path=origin, format_exception=_said)
         raise InputFileError(f"{origin} is not a valid plan", "; ".join(problems[:5]), _REPLAN) from error
+
+
+def _said(error: BaseException, kind: type | None) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    if extra := getattr(error, "extra_fields", None):
+        return f"unknown: {', '.join(sorted(map(str, extra)))}"
+    if isinstance(error, AttributeError | TypeError):
+        return f"not {'an object' if kind is None else kind.__name__}"
+    return str(error)
 
 
 def _strict(value: Any, kind: type) -> Any:
     """No silent conversion: YAML already has types. An int stands for a float, a bool for nothing but a bool."""
     if kind is float and type(value) is int:
         return float(value)
-    if type(value) is not kind:
-        raise ValueError(f"expected {kind.__name__}, found {value!r}")
+    if type(value) is not kind or (type(value) is float and not math.isfinite(value)):
+        raise ValueError(f"expected {kind.__name__}, found {str(value)[:80]!r}")
     return value
 
 
