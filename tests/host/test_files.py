@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,32 @@ def test_a_failed_replacement_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(InputFileError):
         write_text_atomically(target, "text")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for name in ("pipe", "link", "circle", "."):
+        with pytest.raises(InputFileError, match="cannot write"):
+            write_text_atomically(tmp_path / name, "text")
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["circle", "link", "pipe"]
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "plan.yaml")
+    write_text_atomically(tmp_path / "link", "text")
+    assert (tmp_path / "plan.yaml").read_text() == "text"
+    assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write every file")
+def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
+    target = tmp_path / "plan.yaml"
+    target.write_text("old")
+    target.chmod(0o400)
+    with pytest.raises(InputFileError, match="cannot write"):
+        write_text_atomically(target, "new")
+    assert target.read_text() == "old"

@@ -11,8 +11,10 @@ from longreach.errors import InputFileError
 def write_text_atomically(path: Path, text: str, mode: int = 0o644) -> None:
     """Write beside the target and rename over it, so that a reader or a crash never sees half a file.
 
-    Raises InputFileError when the folder is missing or may not be written.
+    A link is followed. Raises InputFileError when the folder is missing or may not be written, and for a target that a rename
+    would destroy: a device, a pipe, a file that may not be written.
     """
+    path = _target(path)
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
@@ -30,3 +32,17 @@ def write_text_atomically(path: Path, text: str, mode: int = 0o644) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             Path(temporary).unlink()
+
+
+def _target(path: Path) -> Path:
+    try:
+        target = path.resolve()
+        is_there, is_file = target.exists(), target.is_file()
+    except (OSError, RuntimeError) as error:  # links in a circle are a RuntimeError before Python 3.13
+        raise InputFileError(f"cannot write {path}", str(error), "name a file that may be written") from error
+    if is_there and not is_file:
+        kind = "a folder" if target.is_dir() else "a device or a pipe"
+        raise InputFileError(f"cannot write {path}", f"it is {kind}", "name a file")
+    if is_there and not os.access(target, os.W_OK):
+        raise InputFileError(f"cannot write {path}", "it is read-only", "name a file that may be written")
+    return target
