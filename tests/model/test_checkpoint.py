@@ -133,3 +133,11 @@ def test_a_json_file_that_is_no_object_is_refused(tmp_path: Path, content: bytes
 def test_a_json_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="cannot read"):
         read_json_object(tmp_path)
+
+
+def test_a_json_file_of_absurd_size_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    with path.open("wb") as file:
+        file.truncate(65 * 2**20)
+    with pytest.raises(InputFileError, match="too large"):
+        read_json_object(path)

@@ -1,5 +1,6 @@
 """The command line: one group, every command a module beside this one. The only place that prints errors and exits."""
 
+import contextlib
 import sys
 from typing import Any
 
@@ -8,7 +9,7 @@ import click
 from longreach._version import __version__
 from longreach.cli.commands import COMMANDS
 from longreach.cli.params import echo_json
-from longreach.errors import LongreachError
+from longreach.errors import LongreachError, UsageError
 from longreach.report.findings_text import render_error
 from longreach.report.style import Paint
 
@@ -59,17 +60,38 @@ def run(argv: list[str] | None = None) -> int:
     try:
         result: Any = cli.main(args=argv, prog_name="longreach", standalone_mode=False)
     except LongreachError as error:
-        click.echo("\n".join(render_error(error, Paint(sys.stderr.isatty()))), err=True)
-        if _wants_json(argv):
-            echo_json({"error": {"what": error.what, "why": error.why, "fix": error.fix, "cause": error.cause}})
-        return error.exit_code
+        return _fail(error, argv)
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
         return 130
     except click.ClickException as error:
         error.show()
+        if _wants_json(argv):
+            echo_json(_error_document(_from_click(error)))
         return error.exit_code
+    except OSError as error:  # whatever a command reads or writes it explains itself: what is left is its own output
+        return _fail(
+            LongreachError("the output could not be written", str(error), "make room, or write elsewhere"), argv
+        )
     return result if isinstance(result, int) else 0
+
+
+def _fail(error: LongreachError, argv: list[str] | None) -> int:
+    click.echo("\n".join(render_error(error, Paint(sys.stderr is not None and sys.stderr.isatty()))), err=True)
+    if _wants_json(argv):
+        with contextlib.suppress(OSError):
+            echo_json(_error_document(error))
+    return error.exit_code
+
+
+def _error_document(error: LongreachError) -> dict[str, Any]:
+    return {"error": {"what": error.what, "why": error.why, "fix": error.fix, "cause": error.cause}}
+
+
+def _from_click(error: click.ClickException) -> LongreachError:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = context.command_path if context is not None else "longreach"
+    return UsageError(error.format_message(), f"{path} does not take it", f"{path} --help")
 
 
 def _wants_json(argv: list[str] | None) -> bool:

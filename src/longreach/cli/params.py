@@ -79,7 +79,7 @@ def json_option(function: Decorated) -> Decorated:
 
 def stdout_paint() -> Paint:
     """Colour when stdout is a terminal and NO_COLOR is not set."""
-    return Paint(sys.stdout.isatty() and not _no_color())
+    return Paint(sys.stdout is not None and sys.stdout.isatty() and not _no_color())
 
 
 def echo_json(document: Any) -> None:

@@ -11,6 +11,7 @@ from typing import TypeGuard
 from longreach.errors import InputFileError
 
 MAX_HEADER_BYTES = 100 * 2**20  # the safetensors format's own limit is 100 MB
+_MAX_JSON_BYTES = 64 * 2**20  # the largest index of published weights is some 10 MB
 _INDEX = "model.safetensors.index.json"
 _SCALES = ("_scale", "_scale_inv", "_scale_2", "_zero_point", "_shape", "_global_scale", ".input_scale")
 _FREE = "download the file again"
@@ -100,6 +101,11 @@ def _weight_files(folder: Path) -> list[Path]:
 def read_json_object(path: Path) -> Mapping[str, object]:
     """A JSON object from a file; InputFileError says what is wrong with it."""
     try:
+        size = path.stat().st_size
+        if size > _MAX_JSON_BYTES:
+            raise InputFileError(
+                f"'{path}' is too large to be read", f"{size:,} bytes", "give the config.json of a model"
+            )
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputFileError(f"cannot read '{path}'", str(error), "give a file that exists and is readable") from error

@@ -30,6 +30,8 @@ def load_model(reference: str, weights: QuantizationName | None = None) -> Model
     `weights` states the form of the weights where the checkpoint does not. Raises InputFileError, UnknownModelError,
     UsageError (an unknown name) or ServerError (the Hub cannot be reached).
     """
+    if not reference.strip():
+        raise UsageError("no model is named", f"its name is {reference!r}", _nearest(""))
     path = Path(reference).expanduser()
     match = find_catalogue_model(reference)
     if path.is_file() or (path.is_dir() and (match is None or (path / "config.json").is_file())):
@@ -39,7 +41,8 @@ def load_model(reference: str, weights: QuantizationName | None = None) -> Model
     if _HUB_ID.fullmatch(reference) and not reference.endswith((".json", ".gguf")):
         return _stated(_fetch(reference), weights)
     if "/" in reference or "\\" in reference or path.suffix in (".json", ".gguf"):
-        raise InputFileError(f"no such file or folder '{reference}'", "the path does not exist", _nearest(path.stem))
+        why = "it is a device or a pipe" if path.exists() else "the path does not exist"
+        raise InputFileError(f"no such file or folder '{reference}'", why, _nearest(path.stem))
     raise UsageError(
         f"unknown model '{reference}'",
         f"it is none of the {len(catalogue_names())} catalogue names, no local folder and no Hub id (Organisation/Model)",

@@ -1,0 +1,52 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Longreach = Callable[..., tuple[int, str, str]]
+PLAN = (sys.executable, "-m", "longreach", "plan", "qwen3-8b", "--gpus", "1xH100")
+
+
+@pytest.mark.parametrize(
+    "argv", [("plan", "qwen3-8b", "--port", "0"), ("plan",), ("plna",), ("explain", "LR999")], ids=" ".join
+)
+def test_wrong_usage_is_a_document_too(longreach: Longreach, argv: tuple[str, ...]) -> None:
+    code, out, err = longreach(*argv, "--json")
+    error = json.loads(out)["error"]
+    assert code == 2
+    assert err
+    assert all(error[key] for key in ("what", "why", "fix"))
+
+
+def test_no_model_is_not_this_folder(longreach: Longreach) -> None:
+    code, _, err = longreach("plan", "", "--gpus", "1xH100")
+    assert code == 2
+    assert "no model is named" in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has the device that is always full")
+def test_a_full_disk_is_an_error_with_advice() -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        ended = subprocess.run([*PLAN, "--json"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert "the output could not be written" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
+    with subprocess.Popen([*PLAN, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+def test_a_plan_is_the_same_under_any_hash_seed() -> None:
+    outputs = {
+        subprocess.run([*PLAN, "--json"], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        for seed in ("0", "1", "42")
+    }
+    assert len(outputs) == 1
