@@ -10,6 +10,7 @@ from longreach.engine.defaults import DeviceDefaults, device_defaults
 from longreach.engine.release import Release
 from longreach.hardware.spec import GpuSpec, Machine
 from longreach.model.spec import GatedDeltaNetLayer, IndexerLayer, MlaLayer, ModelSpec
+from longreach.plan.extra import Extra
 from longreach.plan.goal import Goal
 from longreach.plan.settle import Settled
 from longreach.plan.values import Choice
@@ -43,6 +44,7 @@ class Setting:
     goal: Goal
     settled: Settled
     rope: RopePlan
+    extra: Extra
 
     @property
     def uses_mtp(self) -> bool:
@@ -157,7 +159,10 @@ def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheReque
         num_speculative_tokens=speculative.num_speculative_tokens if speculative else 0,
         use_draft_layers=setting.uses_mtp,
         prefix_caching=goal.prefix_caching,
-        async_scheduling=device.async_scheduling and (speculative is None or speculative.method != "ngram"),
+        async_scheduling=device.async_scheduling
+        and setting.extra.async_scheduling
+        and (speculative is None or speculative.method != "ngram"),
+        hybrid_kv_cache_manager=setting.extra.hybrid_kv_cache_manager,
         block_size=goal.block_size,
         default_block_size=block_size,
         min_kernel_block_size=kernel_block_size,

@@ -10,6 +10,7 @@ from longreach.engine.shell import render_shell
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.capacity import Fit, Setting, fit_kv_cache
+from longreach.plan.extra import read_extra, with_dtype, with_extra
 from longreach.plan.goal import Goal, NamedGoal
 from longreach.plan.options import choose_options
 from longreach.plan.settle import Settled, settle
@@ -38,14 +39,15 @@ def plan_instance(
     named: NamedGoal, model: ModelSpec, machine: Machine, release: Release, gpus: Sequence[int]
 ) -> PlannedInstance:
     """Plan one instance on the first of `gpus` that it needs."""
-    goal = named.goal
+    goal, extra = named.goal, read_extra(named.goal.extra_args, release)
+    model = with_dtype(model, extra)
     settled = settle(model, machine, release, goal, len(gpus))
     rope = plan_rope(model, settled.max_model_len, goal.yarn)
-    fit = fit_kv_cache(Setting(model, machine, release, goal, settled, rope))
+    fit = fit_kv_cache(Setting(model, machine, release, goal, settled, rope, extra))
     settled = _within_cache(settled, goal, fit)
     options, option_choices = choose_options(model, machine, goal, settled, rope, fit)
     own_gpus = tuple(gpus[: settled.num_gpus]) if machine.device_type != "cpu" else ()
-    options = _on_gpus(options, own_gpus, machine)
+    options = _on_gpus(with_extra(options, extra), own_gpus, machine)
     tiers = size_tiers(fit, goal, settled)
     speed = forecast_instance(model, machine, goal, settled, fit)
     command = render_command(options, release)

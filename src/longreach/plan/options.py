@@ -51,7 +51,6 @@ def choose_options(
         tool_call_parser=model.tool_call_parsers[0] if model.tool_call_parsers else None,
         enable_auto_tool_choice=True if model.tool_call_parsers else None,
         enable_prompt_tokens_details=True,
-        extra_args=goal.extra_args,
         env=goal.env,
     )
     return options, tuple(choice for choice in (reference_choice, all_reduce_choice, numa_choice) if choice)

@@ -1,0 +1,74 @@
+import pytest
+from tests.plan.test_choices import plan_for
+
+from longreach.engine.release import get_release
+from longreach.errors import UsageError
+from longreach.plan.extra import read_extra
+from longreach.plan.goal import Goal
+
+RELEASE = get_release("0.32.0")
+
+
+@pytest.mark.parametrize(
+    ("words", "fields", "rest"),
+    [
+        ("", {}, ""),
+        ("--dtype half --trust-remote-code", {"dtype": "half", "trust_remote_code": True}, ""),
+        ("--no-async-scheduling", {"async_scheduling": False}, ""),
+        ("-cc.mode=3", {"cudagraph_mode": None, "compilation_extra": (("mode", 3),)}, ""),
+        ("--enable-lora --max-lora-rank 64", {}, "--enable-lora --max-lora-rank 64"),
+        ('--hf-overrides {"architectures":["A"]}', {}, '--hf-overrides {"architectures":["A"]}'),
+        ('--kv-transfer-config {"kv_connector":"X"}', {}, '--kv-transfer-config {"kv_connector":"X"}'),
+    ],
+    ids=["nothing", "fields", "off", "dotted", "unknown", "another override", "another connector"],
+)
+def test_known_flags_fill_fields_and_others_travel_untouched(words: str, fields: dict[str, object], rest: str) -> None:
+    extra = read_extra(words.split(), RELEASE)
+    assert (dict(extra.fields), extra.rest) == (fields, tuple(rest.split()))
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "fix"),
+    [
+        ("--max-model-len 5", "--max-model-len stands after --", "give --max-model-len before"),
+        ("-tp 4", "--tensor-parallel-size", "give --tp before"),
+        ("--spec-tokens 3", "--spec-tokens", "give --spec before"),
+        ("--api-key sesame", "--api-key", "VLLM_API_KEY"),
+        ("--hf_token=sesame", "--hf-token", "HF_TOKEN"),
+        ("stray", "'stray' stands after --", "remove 'stray'"),
+        ("--model other", "'other' stands after --", "remove 'other'"),
+        ("--limit-mm-per-prompt {", "--limit-mm-per-prompt", "quote"),
+    ],
+)
+def test_what_a_plan_decides_and_secrets_are_sent_back(words: str, what: str, fix: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_extra(words.split(), RELEASE)
+    assert what in caught.value.what
+    assert fix in caught.value.fix
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_wider_dtype_takes_twice_the_bytes() -> None:
+    plain, wide = (plan_for("qwen3-8b", "1xH100", Goal(extra_args=words)) for words in ((), ("--dtype", "float32")))
+    narrow_cache, wide_cache = plain.instances[0].kv_cache, wide.instances[0].kv_cache
+    assert narrow_cache is not None
+    assert wide_cache is not None
+    assert wide_cache.bytes_per_block == 2 * narrow_cache.bytes_per_block
+    assert wide.instances[0].memory is not None
+    assert wide.instances[0].memory.weights_source.endswith("as float32")
+    assert "--dtype" in wide.instances[0].argv
+
+
+def test_an_unknown_dtype_is_named() -> None:
+    with pytest.raises(UsageError, match="--dtype 'floot16'") as caught:
+        plan_for("qwen3-8b", "1xH100", Goal(extra_args=("--dtype", "floot16")))
+    assert "float16" in caught.value.fix
+
+
+def test_flags_that_change_the_layout_are_counted() -> None:
+    def tokens(*words: str) -> int:
+        cache = plan_for("gemma-3-27b", "2xH100", Goal(extra_args=words)).instances[0].kv_cache
+        assert cache is not None
+        return cache.kv_capacity_tokens
+
+    assert tokens("--disable-hybrid-kv-cache-manager") < tokens() < tokens("--no-async-scheduling")
