@@ -6,6 +6,7 @@ from longreach.engine.defaults import (
     default_max_num_batched_tokens,
     default_max_num_seqs,
     device_defaults,
+    fallback_dtype,
     resolve_async_scheduling,
     resolve_gpu_memory_utilization,
 )
@@ -75,3 +76,19 @@ def test_gpu_memory_utilization_is_void_with_explicit_kv_bytes() -> None:
     assert resolve_gpu_memory_utilization(EngineOptions("m"), release) == 0.92
     assert resolve_gpu_memory_utilization(EngineOptions("m", gpu_memory_utilization=0.5), release) == 0.5
     assert resolve_gpu_memory_utilization(EngineOptions("m", kv_cache_memory_bytes=1), release) is None
+
+
+@pytest.mark.parametrize(
+    ("architecture", "capability", "expected"),
+    [
+        ("LlamaForCausalLM", "7.5", "float16"),
+        ("Gemma3ForConditionalGeneration", "7.0", "float32"),
+        ("Glm4ForCausalLM", "7.5", "float32"),
+        ("Glm4MoeForCausalLM", "7.5", "float16"),
+        ("LlamaForCausalLM", "8.0", None),
+        ("LlamaForCausalLM", "12.0", None),
+        ("LlamaForCausalLM", "gfx906", None),
+    ],
+)
+def test_bfloat16_falls_back_where_the_card_has_none(architecture: str, capability: str, expected: str | None) -> None:
+    assert fallback_dtype(architecture, capability) == expected

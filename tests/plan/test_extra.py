@@ -72,3 +72,15 @@ def test_flags_that_change_the_layout_are_counted() -> None:
         return cache.kv_capacity_tokens
 
     assert tokens("--disable-hybrid-kv-cache-manager") < tokens() < tokens("--no-async-scheduling")
+
+
+@pytest.mark.parametrize(("model", "dtype"), [("qwen3-0.6b", "float16"), ("gemma-3-1b", "float32")])
+def test_a_card_without_bfloat16_runs_and_counts_another_type(model: str, dtype: str) -> None:
+    old, new = (plan_for(model, gpus, Goal(max_model_len=4096)) for gpus in ("1xT4", "1xL4"))
+    assert (old.verdict, new.verdict) == ("fits", "fits")
+    (finding,) = (finding for finding in old.findings if finding.cause == "dtype_falls_back")
+    assert f"runs as {dtype}" in finding.what
+    old_cache, new_cache = old.instances[0].kv_cache, new.instances[0].kv_cache
+    assert old_cache is not None
+    assert new_cache is not None
+    assert old_cache.bytes_per_block == new_cache.bytes_per_block * (2 if dtype == "float32" else 1)

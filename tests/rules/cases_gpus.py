@@ -145,10 +145,21 @@ CASES = (
     ),
     Case(
         gpu.gpu_without_bf16,
+        with_gpu(with_options(_FITTING, dtype="bfloat16"), **_V100),
+        (
+            with_gpu(_FITTING, **_V100),
+            with_options(_FITTING, dtype="bfloat16"),
+            with_gpu(with_options(_FITTING, dtype="float16"), **_V100),
+            with_gpu(with_options(_FITTING, dtype="bfloat16"), compute_capability="gfx906"),
+        ),
+    ),
+    Case(
+        gpu.dtype_falls_back,
         with_gpu(_FITTING, **_V100),
         (
             _FITTING,
             with_gpu(with_options(_FITTING, dtype="float16"), **_V100),
+            with_gpu(with_model(_FITTING, dtype="float16"), **_V100),
             with_gpu(_FITTING, compute_capability="gfx906"),
         ),
     ),

@@ -77,6 +77,21 @@ def resolve_async_scheduling(options: EngineOptions, device_type: str = "cuda") 
     return options.speculative is None or options.speculative.method not in _HOST_DRAFTS
 
 
+def fallback_dtype(architecture: str, compute_capability: str) -> str | None:
+    """What a bfloat16 model runs as under `--dtype auto` on a card without bfloat16 (below 8.0); None where it has it.
+
+    vLLM warns "Your device ... doesn't support torch.bfloat16. Falling back to ..." and takes float16, or float32 for the
+    families that it keeps from float16 (gemma2, gemma3, glm4, plamo2). An explicit `--dtype bfloat16` is refused instead.
+    """
+    major = compute_capability.partition(".")[0]
+    if not major.isdigit() or int(major) >= _BF16_CAPABILITY:
+        return None
+    return "float32" if architecture.startswith(_NO_FLOAT16) else "float16"
+
+
+_BF16_CAPABILITY = 8
+_NO_FLOAT16 = ("Gemma2For", "Gemma3For", "Glm4For", "Plamo2For")
+
 _HOST_DRAFTS = ("ngram", "suffix", "medusa", "mlp_speculator", "custom_class")
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from longreach.engine.arguments import split_arguments
 from longreach.engine.checks import raise_problems
+from longreach.engine.defaults import fallback_dtype
 from longreach.engine.options import EngineOptions
 from longreach.engine.reading import read_command
 from longreach.engine.release import Release
 from longreach.errors import UsageError
+from longreach.hardware.spec import GpuSpec
 from longreach.model.spec import ModelSpec
 from longreach.sizing.formats import DTYPE_BYTES
 from longreach.units import did_you_mean
@@ -99,11 +101,13 @@ def with_extra(options: EngineOptions, extra: Extra) -> EngineOptions:
     return replace(options, **extra.fields, extra_args=extra.rest)
 
 
-def with_dtype(model: ModelSpec, extra: Extra) -> ModelSpec:
-    """The model as `--dtype` after `--` runs it."""
+def with_dtype(model: ModelSpec, extra: Extra, gpu: GpuSpec | None) -> ModelSpec:
+    """The model in the type it runs in: of `--dtype` after `--`, else its own, where the card has it."""
     given = extra.fields.get("dtype")
     if given in (None, "auto"):
-        return model
+        if gpu is None or model.dtype != "bfloat16":
+            return model
+        given = fallback_dtype(model.architecture, gpu.compute_capability) or model.dtype
     if given not in DTYPE_BYTES:
         known = ("auto", *DTYPE_BYTES)
         raise UsageError(

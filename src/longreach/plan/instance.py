@@ -40,7 +40,7 @@ def plan_instance(
 ) -> PlannedInstance:
     """Plan one instance on the first of `gpus` that it needs."""
     goal, extra = named.goal, read_extra(named.goal.extra_args, release)
-    model = with_dtype(model, extra)
+    own_model, model = model, with_dtype(model, extra, machine.gpu)
     settled = settle(model, machine, release, goal, len(gpus))
     rope = plan_rope(model, settled.max_model_len, goal.yarn)
     fit = fit_kv_cache(Setting(model, machine, release, goal, settled, rope, extra))
@@ -70,7 +70,7 @@ def plan_instance(
         concurrency_at_mean_input=concurrency_at_mean_input(fit, goal, settled, tiers),
     )
     deployment = Deployment(
-        model=model,
+        model=own_model,
         machine=machine,
         release=release,
         options=options,

@@ -1,14 +1,14 @@
-"""What the GPU itself can and cannot do, and where workers run: LR516 to LR522. Pure."""
+"""What the GPU itself can and cannot do, and where workers run: LR516 to LR523. Pure."""
 
 from collections.abc import Iterator
 
+from longreach.engine.defaults import fallback_dtype
 from longreach.hardware.spec import GpuSpec
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
 from longreach.units import format_bytes
 
-_BF16_CAPABILITY = 8
 _FP4_CAPABILITY = 10
 
 
@@ -20,19 +20,41 @@ def _major(gpu: GpuSpec) -> int | None:
 
 @rule("LR516", "error", "gpu_without_bf16", "the GPU has no bfloat16")
 def gpu_without_bf16(deployment: Deployment) -> Iterator[Diagnosis]:
-    """Ampere is the first architecture with bfloat16."""
-    gpu, options = deployment.machine.gpu, deployment.options
-    if gpu is None or (options.dtype or deployment.model.dtype) != "bfloat16":
+    """Ampere is the first architecture with bfloat16; asked for by name, it is refused below."""
+    gpu, model = deployment.machine.gpu, deployment.model
+    if gpu is None or deployment.options.dtype != "bfloat16":
         return
-    major = _major(gpu)
-    if major is None or major >= _BF16_CAPABILITY:
+    instead = fallback_dtype(model.architecture, gpu.compute_capability)
+    if instead is None:
         return
     yield Diagnosis(
         f"bfloat16 does not exist on {gpu.name}",
         f"compute capability {gpu.compute_capability}; vLLM: 'Bfloat16 is only supported on GPUs with compute capability of "
         "at least 8.0'",
-        "set --dtype float16",
-        set_option("dtype", "float16"),
+        f"set --dtype {instead}",
+        set_option("dtype", instead),
+    )
+
+
+@rule("LR523", "warning", "dtype_falls_back", "a bfloat16 model runs in another type on this GPU")
+def dtype_falls_back(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Under `--dtype auto` vLLM goes on with a type that the card has."""
+    gpu, model = deployment.machine.gpu, deployment.model
+    if gpu is None or deployment.options.dtype not in (None, "auto") or model.dtype != "bfloat16":
+        return
+    instead = fallback_dtype(model.architecture, gpu.compute_capability)
+    if instead is None:
+        return
+    cost = (
+        "twice the bytes of weights and KV cache, counted here"
+        if instead == "float32"
+        else "values above 65,504 overflow"
+    )
+    yield Diagnosis(
+        f"'{model.name}' is bfloat16 and runs as {instead} on {gpu.name}",
+        f"compute capability {gpu.compute_capability} has no bfloat16; vLLM: 'doesn't support torch.bfloat16. Falling back to "
+        f"torch.{instead} for compatibility'; {cost}",
+        "compare answers with the same model on a card of compute capability 8.0 or more",
     )
 
 
@@ -124,6 +146,7 @@ def numa_bind_needs_numactl(deployment: Deployment) -> Iterator[Diagnosis]:
 
 RULES: tuple[Rule, ...] = (
     gpu_without_bf16,
+    dtype_falls_back,
     gpu_name_ambiguous,
     fp8_weights_only_smaller,
     fp4_weights_only_smaller,
