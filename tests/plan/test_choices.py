@@ -64,3 +64,23 @@ def test_one_gpu_is_not_called_each_gpu() -> None:
 def test_concurrency_is_told_once_where_the_mean_prompt_is_the_longest() -> None:
     screen = render_plan(plan_for("qwen3-8b", "1xH100", Goal(max_model_len=16_000)), Paint())
     assert screen.count("requests of 16,000 tokens") == 1
+
+
+@pytest.mark.parametrize(
+    ("length", "verdict", "end"),
+    [(20_000, "fits", "low end"), (60_000, "fits", "high end: at the low"), (90_000, "does_not_fit", "high end")],
+)
+def test_a_share_of_memory_is_refused_only_where_its_high_end_is(length: int, verdict: str, end: str) -> None:
+    goal = Goal(max_model_len=length, gpu_memory_utilization=0.3, kv_cache_dtype="auto")
+    plan = plan_for("llama-3.1-8b", "1xH100", goal)
+    cache = plan.instances[0].kv_cache
+    assert cache is not None
+    assert cache.estimate_reason is not None
+    assert (plan.verdict, cache.certainty) == (verdict, "estimate")
+    assert f"counted at the {end}" in cache.estimate_reason
+
+
+def test_the_reason_for_a_narrow_dtype_is_the_one_that_holds() -> None:
+    plan = plan_for("qwen3-8b", "1xH100", Goal(concurrency=16))
+    (why,) = (choice.why for choice in plan.choices if choice.option == "--kv-cache-dtype")
+    assert why == "at the model's own dtype fewer than the 16 wanted requests fit at once"

@@ -67,6 +67,7 @@ class _Try:
     request: KvCacheRequest
     capacity: KvCapacity
     why: str = ""
+    is_sure: bool = True  # the bytes are there, whatever activations take
 
 
 def fit_kv_cache(setting: Setting) -> Fit:
@@ -81,11 +82,11 @@ def fit_kv_cache(setting: Setting) -> Fit:
         memory = _budget(setting, taken.rendered_bytes)
     return Fit(
         request=taken.request,
-        capacity=_labelled(taken.capacity, goal, memory),
+        capacity=_labelled(taken, goal, memory),
         memory=memory,
         kv_cache_dtype=taken.kv_cache_dtype,
         kv_cache_memory_bytes=taken.rendered_bytes,
-        choices=_choices(goal, taken, ways[0]),
+        choices=_choices(setting, taken, ways[0]),
     )
 
 
@@ -119,6 +120,8 @@ def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> 
     if goal.kv_cache_memory_bytes is not None or goal.gpu_memory_utilization is not None:
         for dtype in dtypes:
             yield _try(setting, dtype, max(low, 0), goal.kv_cache_memory_bytes)
+        for dtype in dtypes if high > low else ():
+            yield replace(_try(setting, dtype, max(high, 0), None), is_sure=False)
         return
     sure = max((low + setting.ipc_bytes) // _STEP_BYTES * _STEP_BYTES, 0)
     why = f"what is surely left of the card beside weights and activations ({memory.kv_certainty}), in whole steps"
@@ -131,7 +134,7 @@ def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> 
             risk = "" if _budget(setting, rendered).fits else "; the start may run out of memory"
             left = f"{format_bytes(max(low, 0))} to {format_bytes(high)}"
             why = f"what one request needs; {left} would be left at vLLM's own share of the card, {_share(setting):g}{risk}"
-            yield _try(setting, dtype, rendered - setting.ipc_bytes, rendered, why)
+            yield replace(_try(setting, dtype, rendered - setting.ipc_bytes, rendered, why), is_sure=False)
 
 
 def _try(setting: Setting, dtype: str, available_bytes: int, rendered_bytes: int | None, why: str = "") -> _Try:
@@ -207,30 +210,37 @@ def _serves(way: _Try, setting: Setting) -> bool:
 
 
 def _nearest(ways: Sequence[_Try]) -> _Try:
-    """Nothing serves: the bytes that are surely there before others, one that starts before one that does not, then the
-    longest. A narrower dtype that gains nothing is not taken.
+    """Nothing serves: one that starts before one that does not, bytes that are surely there before others, then the longest.
+    A narrower dtype that gains nothing is not taken.
     """
-    sure = [way for way in ways if way.rendered_bytes == ways[0].rendered_bytes]
+    sure = [way for way in ways if way.is_sure]
     starting = [way for way in sure if way.capacity.starts] or [way for way in ways if way.capacity.starts]
-    return max(starting or sure, key=lambda way: (way.capacity.largest_max_model_len, way.capacity.max_concurrency))
+    return max(starting or ways, key=lambda way: (way.capacity.largest_max_model_len, way.capacity.max_concurrency))
 
 
-def _labelled(capacity: KvCapacity, goal: Goal, memory: MemoryBudget) -> KvCapacity:
+def _labelled(taken: _Try, goal: Goal, memory: MemoryBudget) -> KvCapacity:
     """Under a utilization share the bytes are a range, so the count can be no more than an estimate."""
     if goal.gpu_memory_utilization is None or memory.kv_bytes is None:
-        return capacity
+        return taken.capacity
     low, high = (format_bytes(max(end, 0)) for end in memory.kv_bytes)
-    why = f"under --gpu-memory-utilization {low} to {high} is left to KV; counted at the low end"
-    return replace(capacity, certainty="estimate", estimate_reason=why)
+    end = (
+        "low end"
+        if taken.is_sure
+        else "high end" + (": at the low end it would not do" if taken.capacity.starts else "")
+    )
+    why = f"under --gpu-memory-utilization {low} to {high} are left to KV; counted at the {end}"
+    return replace(taken.capacity, certainty="estimate", estimate_reason=why)
 
 
-def _choices(goal: Goal, taken: _Try, first: _Try) -> tuple[Choice, ...]:
-    choices = []
+def _choices(setting: Setting, taken: _Try, first: _Try) -> tuple[Choice, ...]:
+    goal, choices = setting.goal, []
     if taken.why and taken.rendered_bytes is not None:
         choices.append(Choice("--kv-cache-memory-bytes", format_bytes(taken.rendered_bytes), taken.why))
     if goal.kv_cache_dtype is None and taken.kv_cache_dtype != first.kv_cache_dtype:
         needed = format_bytes(first.capacity.needed_bytes_per_gpu)
         there = format_bytes(first.capacity.available_bytes_per_gpu)
         why = f"at the model's own dtype one request needs {needed} per GPU, and {there} is surely there"
+        if first.capacity.starts and goal.concurrency is not None:
+            why = f"at the model's own dtype fewer than the {goal.concurrency} wanted requests fit at once"
         choices.append(Choice("--kv-cache-dtype", taken.kv_cache_dtype, why))
     return tuple(choices)
