@@ -1,6 +1,6 @@
 import pytest
 
-from longreach.engine.address import base_url
+from longreach.engine.address import base_url, is_local
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,19 @@ from longreach.engine.address import base_url
 )
 def test_a_client_finds_the_server_however_it_listens(host: str, url: str) -> None:
     assert base_url(host, 8000) == url
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("localhost", True),
+        ("[::1]", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("box", False),
+    ],
+)
+def test_only_loopback_addresses_are_local(host: str, local: bool) -> None:
+    assert is_local(host) is local

@@ -6,7 +6,7 @@ from tests.rules.case import Case
 from tests.rules.deployments import DENSE, HYBRID, SPEED_750K, with_model, with_options
 
 from longreach.forecast.values import Span
-from longreach.rules import multimodal, parsers, speed
+from longreach.rules import multimodal, network, parsers, speed
 
 _IMAGES = {"limit_mm_per_prompt": (("image", 4),), "mm_processor_kwargs": (("max_pixels", 1_000_000),)}
 _UNKNOWN_PARSERS = with_model(HYBRID, tool_call_parsers=(), reasoning_parsers=())
@@ -31,6 +31,17 @@ CASES = (
         multimodal.mm_limits_unset,
         HYBRID,
         (DENSE, with_options(HYBRID, **_IMAGES), with_options(HYBRID, language_model_only=True)),
+    ),
+    Case(
+        network.open_to_network,
+        with_options(HYBRID, host="0.0.0.0"),
+        (
+            HYBRID,
+            with_options(HYBRID, host="localhost"),
+            with_options(HYBRID, host="[::1]"),
+            with_options(HYBRID, host="::", env=(("VLLM_API_KEY", "from a secret store"),)),
+            with_options(HYBRID, host="10.0.0.5", extra_args=("--api-key", "sesame")),
+        ),
     ),
     Case(
         parsers.tool_parser_without_auto_choice,

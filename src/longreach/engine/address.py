@@ -9,6 +9,12 @@ def connect_host(host: str) -> str:
     return _LOOPBACK_FOR.get(bare, bare)
 
 
+def is_local(host: str) -> bool:
+    """Whether only this machine reaches a server on that address."""
+    bare = host.strip("[]").lower()
+    return bare in ("localhost", "::1") or bare.startswith("127.")
+
+
 def base_url(host: str, port: int) -> str:
     """The URL that reaches a server which listens on `host`."""
     reachable = connect_host(host)
