@@ -155,6 +155,7 @@ def test_arguments_after_the_dashes_reach_vllm(plan_json: PlanJson) -> None:
         (["qwen3-8b", "--gpus", "1xH100", "--yarn", "banana"], 2, "banana"),
         (["qwen3-8b", "--gpus", "1xH100", "--kv-cache-dtype", "fp9"], 2, "fp9"),
         (["qwen3-8b", "--gpus", "1xH100", "--link", "carrier-pigeon"], 2, "carrier-pigeon"),
+        (["qwen3-8b", "--gpus", "1xH100", "--link", ""], 2, "link ''"),
         (["qwen3-8b", "--gpus", "1xH100", "--disk-tier", "/data"], 2, "--cpu-tier"),
         (["qwen3-8b", "--gpus", "1xH100", "--instance", "a:colour=red"], 2, "colour"),
         (["qwen3-8b", "--gpus", "1xH100", "--instance", "a:tp=x"], 2, "tp"),

@@ -2,11 +2,12 @@
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from longreach.errors import UsageError
 from longreach.report.style import Paint
@@ -29,6 +30,21 @@ class _Quantity(click.ParamType[int]):
             option = param.opts[0] if param is not None and param.opts else f"number of {self.name}"
             raise UsageError(f"{option} {value} is too small", "it counts something and starts at 1", self._example)
         return number
+
+
+class Names(click.ParamType[str]):
+    """A name out of a table that is read only when the shell completes it; whether it is known is decided elsewhere."""
+
+    name = "name"
+
+    def __init__(self, read: Callable[[], Iterable[str]]) -> None:
+        self._read = read
+
+    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self._read() if name.startswith(incomplete)]
 
 
 class FiniteRange(click.FloatRange):

@@ -1,5 +1,6 @@
 """`longreach plan`: decide, show the arithmetic, write plan.yaml."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from longreach.cli.instance_option import instance_goals
-from longreach.cli.params import BYTES, FILE, echo_json, json_option, stdout_paint
+from longreach.cli.params import BYTES, FILE, Names, echo_json, json_option, stdout_paint
 from longreach.cli.plan_options import goal_fields, goal_options
-from longreach.engine.release import DEFAULT_RELEASE
+from longreach.engine.release import DEFAULT_RELEASE, RELEASES
 from longreach.errors import UnknownModelError
 from longreach.plan.goal import Goal
 
@@ -32,6 +33,16 @@ def _complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str
     return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
 
 
+def _links() -> Iterable[str]:
+    from longreach.hardware.links import LINK_NAMES
+
+    return LINK_NAMES
+
+
+def _releases() -> Iterable[str]:
+    return (release.version for release in RELEASES)
+
+
 @click.command()
 @click.argument("model", shell_complete=_complete_model)
 @click.option("--weights", type=click.Choice(_WEIGHTS), help="Weight format, when the config does not say.")
@@ -42,7 +53,10 @@ def _complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str
     help="Cards: 4xRTX4090; cpu for the CPU build. Default: this machine.",
 )
 @click.option(
-    "--link", metavar="LINK", help="How the GPUs are joined: pcie4x16, pcie4x16-p2p, pcie5x8, nvlink-bridge, nvlink."
+    "--link",
+    type=Names(_links),
+    metavar="LINK",
+    help="How the GPUs are joined: pcie4x16, pcie4x16-p2p, pcie5x8, nvlink-bridge, nvlink.",
 )
 @click.option("--ram", type=BYTES, metavar="BYTES", help="Host memory.")
 @click.option("--numa", type=click.IntRange(min=1), metavar="N", help="NUMA nodes of the host.")
@@ -55,7 +69,15 @@ def _complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str
     metavar="NAME:KEY=VALUE,...",
     help="One instance with settings of its own; repeat it. Keys are the option names without dashes in front.",
 )
-@click.option("--vllm", "release", default=DEFAULT_RELEASE, show_default=True, metavar="RELEASE", help="vLLM release.")
+@click.option(
+    "--vllm",
+    "release",
+    type=Names(_releases),
+    default=DEFAULT_RELEASE,
+    show_default=True,
+    metavar="RELEASE",
+    help="vLLM release.",
+)
 @click.option("-o", "--output", type=FILE, help="Write the plan as YAML; `up` and `verify` read it.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every finding in full and the figures behind the forecast.")
 @click.argument("extra_args", nargs=-1, type=click.UNPROCESSED, metavar="[-- VLLM_ARGS...]")

@@ -1,12 +1,12 @@
 """The options of `longreach plan`, each declared once: flag, field of Goal, how it is read, help."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from longreach.cli.params import BYTES, TOKENS, Decorated, FiniteRange, json_object
+from longreach.cli.params import BYTES, TOKENS, Decorated, FiniteRange, Names, json_object
 from longreach.errors import UsageError
 from longreach.plan.goal import Goal
 
@@ -39,6 +39,12 @@ def _choices(*names: str) -> click.Choice[str]:
     return click.Choice(names)
 
 
+def _kv_cache_dtypes() -> Iterable[str]:
+    from longreach.engine.flags import KV_CACHE_DTYPES
+
+    return KV_CACHE_DTYPES
+
+
 GOAL_OPTIONS: tuple[GoalOption, ...] = (
     GoalOption("--max-model-len", "max_model_len", TOKENS, "Longest request, prompt plus answer: 750k, 1M.", "TOKENS"),
     GoalOption("--concurrency", "concurrency", _SIZE, "Requests that should run at once.", "N"),
@@ -49,7 +55,7 @@ GOAL_OPTIONS: tuple[GoalOption, ...] = (
     GoalOption("--pp", "pp_size", _SIZE, "Pipeline stages.", "N"),
     GoalOption("--dp", "dp_size", _SIZE, "Data-parallel engines behind one port.", "N"),
     GoalOption("--dcp", "dcp_size", _SIZE, "Decode-context-parallel ranks inside the TP group.", "N"),
-    GoalOption("--kv-cache-dtype", "kv_cache_dtype", None, "auto, fp8_e4m3, nvfp4, ...", "DTYPE"),
+    GoalOption("--kv-cache-dtype", "kv_cache_dtype", Names(_kv_cache_dtypes), "auto, fp8_e4m3, nvfp4, ...", "DTYPE"),
     GoalOption("--kv-cache-memory-bytes", "kv_cache_memory_bytes", BYTES, "KV cache on each GPU: 10G (2^30).", "BYTES"),
     GoalOption(
         "--gpu-memory-utilization",

@@ -24,7 +24,7 @@ def machine_from(
     _check_counts(count, gpu, ram_bytes, num_numa_nodes)
     if gpu is None:
         return Machine(None, 0, None, ram_bytes, num_numa_nodes, host_memory_bytes_per_s, "cpu", assumptions)
-    spec = find_link(link, gpu, count) if link else default_link(gpu, count)
+    spec = find_link(link, gpu, count) if link is not None else default_link(gpu, count)
     words = (
         *assumptions,
         *_link_assumptions(gpu, count, spec, named=link is not None),
