@@ -84,3 +84,8 @@ def test_the_reason_for_a_narrow_dtype_is_the_one_that_holds() -> None:
     plan = plan_for("qwen3-8b", "1xH100", Goal(concurrency=16))
     (why,) = (choice.why for choice in plan.choices if choice.option == "--kv-cache-dtype")
     assert why == "at the model's own dtype fewer than the 16 wanted requests fit at once"
+
+
+def test_a_screen_names_every_parallel_size() -> None:
+    screen = render_plan(plan_for("qwen3-8b", "4xH100", Goal(tp_size=1, pp_size=2, dp_size=2)), Paint())
+    assert "TP 1 x PP 2, 2 data-parallel engines (the figures are of each) on GPU 0, 1, 2, 3, port" in screen

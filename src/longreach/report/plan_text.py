@@ -51,10 +51,19 @@ def _instance(instance: InstancePlan, plan: Plan, paint: Paint, *, verbose: bool
     gpus = (
         f"GPU {', '.join(map(str, instance.gpu_indices))}" if instance.gpu_indices else plan.machine.device_type.upper()
     )
-    title = f"Instance {instance.name}: TP {instance.options.tensor_parallel_size} on {gpus}, port {instance.port}"
+    title = f"Instance {instance.name}: {_sizes(instance)} on {gpus}, port {instance.port}"
     lines = [paint(title, "bold"), *_capacity(instance)]
     lines += ["", *_speed(instance, paint, verbose=verbose)] if instance.speed and instance.loads else []
     return [*lines, "", paint("  Command", "bold"), *(f"    {line}" for line in instance.shell.splitlines())]
+
+
+def _sizes(instance: InstancePlan) -> str:
+    """`TP 4`, `TP 2 x PP 2`, `TP 2, 2 data-parallel engines: the figures are of each`."""
+    options = instance.options
+    pipeline = f" x PP {options.pipeline_parallel_size}" if options.pipeline_parallel_size > 1 else ""
+    engines = options.data_parallel_size
+    each = f", {engines} data-parallel engines (the figures are of each)" if engines > 1 else ""
+    return f"TP {options.tensor_parallel_size}{pipeline}{each}"
 
 
 def _capacity(instance: InstancePlan) -> list[str]:
