@@ -89,3 +89,11 @@ def test_the_reason_for_a_narrow_dtype_is_the_one_that_holds() -> None:
 def test_a_screen_names_every_parallel_size() -> None:
     screen = render_plan(plan_for("qwen3-8b", "4xH100", Goal(tp_size=1, pp_size=2, dp_size=2)), Paint())
     assert "TP 1 x PP 2, 2 data-parallel engines (the figures are of each) on GPU 0, 1, 2, 3, port" in screen
+
+
+def test_data_parallel_engines_share_the_wanted_concurrency() -> None:
+    for wanted, met in ((22, True), (60, False)):
+        plan = plan_for("qwen3-8b", "2xH100", Goal(tp_size=1, dp_size=2, concurrency=wanted, kv_cache_dtype="auto"))
+        causes = {finding.cause for finding in plan.findings}
+        assert ("concurrency_not_met" not in causes) is met
+        assert "max_num_seqs_beyond_cache" not in causes

@@ -206,7 +206,7 @@ def _serves(way: _Try, setting: Setting) -> bool:
     if not way.capacity.starts or goal.concurrency is None:
         return way.capacity.starts
     tokens = min(setting.settled.mean_input_tokens + (goal.mean_output_tokens or 0), way.request.max_model_len)
-    return concurrency_at(way.request, tokens) >= goal.concurrency
+    return concurrency_at(way.request, tokens) * setting.settled.dp_size >= goal.concurrency
 
 
 def _nearest(ways: Sequence[_Try]) -> _Try:

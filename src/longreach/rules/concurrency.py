@@ -25,6 +25,8 @@ def max_num_seqs_beyond_cache(deployment: Deployment) -> Iterator[Diagnosis]:
     blocks, capacity = _blocks_of_a_usual_request(deployment), deployment.capacity
     if blocks is None or capacity is None or deployment.mean_input_tokens is None:
         return
+    if deployment.concurrency is not None and deployment.max_num_seqs <= deployment.concurrency:
+        return  # as many as are wanted: LR109 says how many fit
     held = capacity.num_blocks // blocks
     if held < 1 or deployment.max_num_seqs <= useful_max_num_seqs(held):
         return
@@ -44,15 +46,17 @@ def concurrency_not_met(deployment: Deployment) -> Iterator[Diagnosis]:
     blocks, capacity, wanted = _blocks_of_a_usual_request(deployment), deployment.capacity, deployment.concurrency
     if blocks is None or capacity is None or wanted is None or not capacity.starts:
         return
-    held = capacity.num_blocks / blocks
+    engines = deployment.options.data_parallel_size
+    held = capacity.num_blocks / blocks * engines
     if held >= wanted:
         return
-    needed = (blocks * wanted + 1) * capacity.bytes_per_block
+    of_each = f" of each of {engines} engines" if engines > 1 else ""
+    needed = (blocks * -(-wanted // engines) + 1) * capacity.bytes_per_block
     room = deployment.kv_room_bytes
     more_fits = room is not None and room[0] >= needed
     yield Diagnosis(
         f"the KV cache holds {held:.2f} requests of {deployment.tokens_per_request} tokens at once, wanted were {wanted}",
-        f"one takes {blocks} of {capacity.num_blocks} blocks; the others wait until one ends",
+        f"one takes {blocks} of {capacity.num_blocks} blocks{of_each}; the others wait until one ends",
         f"{wanted} at once need {needed} bytes per GPU ({format_bytes(needed)}): "
         + ("set --kv-cache-memory-bytes to that" if more_fits else "fewer at once, shorter requests, or more GPUs"),
         set_option("kv_cache_memory_bytes", needed) if more_fits else None,
