@@ -46,6 +46,12 @@ format: $(DEV_READY) ## bring the code into its format, and fix what ruff can fi
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+.PHONY: generate
+generate: $(DEV_READY) ## write the generated examples, screens and explain pages anew
+	$(BIN)/python -m tests.examples.test_examples >/dev/null
+	$(BIN)/python -m tests.report.test_plan_text
+	$(BIN)/python -m tests.rules.write_pages
+
 .PHONY: bench
 bench: $(DEV_READY) ## time the commands themselves
 	@for benchmark in benchmarks/*.py; do echo "$$benchmark"; $(BIN)/python "$$benchmark" || exit 1; done

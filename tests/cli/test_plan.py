@@ -153,6 +153,8 @@ def test_arguments_after_the_dashes_reach_vllm(plan_json: PlanJson) -> None:
         (["qwen3-8b", "--gpus", "1xH100", "--tp", "2"], 2, "2 GPUs"),
         (["qwen3-8b", "--gpus", "1xH100", "--spec", "mtp"], 2, "mtp"),
         (["qwen3-8b", "--gpus", "1xH100", "--yarn", "banana"], 2, "banana"),
+        (["qwen3-8b", "--gpus", "1xH100", "--yarn", "1e308"], 2, "1e308"),
+        (["qwen3-8b", "--gpus", "1xH100", "--block-size", "17"], 2, "multiples of 16"),
         (["qwen3-8b", "--gpus", "1xH100", "--kv-cache-dtype", "fp9"], 2, "fp9"),
         (["qwen3-8b", "--gpus", "1xH100", "--link", "carrier-pigeon"], 2, "carrier-pigeon"),
         (["qwen3-8b", "--gpus", "1xH100", "--link", ""], 2, "link ''"),
@@ -192,6 +194,7 @@ def test_the_story_fits_without_further_options(plan_json: PlanJson) -> None:
     chosen = {choice["option"]: choice["why"] for choice in document["choices"]}
     assert "may run out of memory" in chosen["--kv-cache-memory-bytes"]
     assert document["instances"][0]["memory"]["fits"] is None
+    assert "memory_cannot_tell" in [finding["cause"] for finding in document["findings"]]
 
 
 def test_a_model_nobody_knows_is_unknown_and_not_guessed(plan_json: PlanJson, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The screen of each example, compared with the one on file; `python -m tests.report.test_plan_text` writes them anew."""
+"""The screen of each example, compared with the one on file; `make generate` writes them anew."""
 
 from pathlib import Path
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from longreach.engine.attention import latent_block_size
 from longreach.engine.defaults import DeviceDefaults, device_defaults
 from longreach.engine.release import Release
+from longreach.errors import UsageError
 from longreach.hardware.spec import GpuSpec, Machine
 from longreach.model.spec import GatedDeltaNetLayer, IndexerLayer, MlaLayer, ModelSpec
 from longreach.plan.extra import Extra
@@ -149,6 +150,7 @@ def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheReque
     assert device is not None, machine.device_type
     is_cpu = machine.device_type == "cpu"
     block_size, kernel_block_size = _block_sizes(model, machine, device, dtype)
+    _check_block_size(goal.block_size, kernel_block_size)
     return KvCacheRequest(
         model=model,
         release=setting.release,
@@ -172,6 +174,15 @@ def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheReque
         force_fp32_state=is_cpu,
         gdn_flashinfer_prefill=_prefills_on_flashinfer(model, machine.gpu),
     )
+
+
+def _check_block_size(block_size: int | None, kernel_block_size: int) -> None:
+    if block_size is not None and block_size % kernel_block_size:
+        raise UsageError(
+            f"no attention kernel takes blocks of {block_size} tokens here",
+            f"blocks must be multiples of {kernel_block_size} tokens",
+            f"--block-size {-(-block_size // kernel_block_size) * kernel_block_size}",
+        )
 
 
 def _block_sizes(model: ModelSpec, machine: Machine, device: DeviceDefaults, dtype: str) -> tuple[int, int]:

@@ -67,7 +67,7 @@ def settle(model: ModelSpec, machine: Machine, release: Release, goal: Goal, num
     max_num_batched_tokens = goal.max_num_batched_tokens
     if max_num_batched_tokens is None:
         max_num_batched_tokens = _default_of(default_max_num_batched_tokens, machine, tp_size * pp_size, 2048)
-        why = "vLLM's default for this device; sliding-window capacity and chunk count depend on it"
+        why = "vLLM's default for this device; a prompt is read in chunks of this size"
         choices.append(Choice("--max-num-batched-tokens", format_tokens(max_num_batched_tokens), why))
     max_num_seqs = goal.max_num_seqs
     if max_num_seqs is None:

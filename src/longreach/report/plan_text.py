@@ -44,7 +44,14 @@ def _reason(instance: InstancePlan) -> str:
             else "no length starts"
         )
         return f"{instance.name}: vLLM refuses to start: it needs {needed} of KV cache{where} and has {available}; {longest}"
-    return f"{instance.name}: needs {needed} of KV cache{where} to start, has {available}"
+    hedge = "; whether the card has that much left cannot be told (LR102)" if _is_doubtful(instance) else ""
+    return f"{instance.name}: needs {needed} of KV cache{where} to start, has {available}{hedge}"
+
+
+def _is_doubtful(instance: InstancePlan) -> bool:
+    """The KV bytes lie between what is surely and what is perhaps left of the card."""
+    memory = instance.memory
+    return memory is not None and memory.fits is None and memory.gpu_total_bytes is not None
 
 
 def _instance(instance: InstancePlan, plan: Plan, paint: Paint, *, verbose: bool) -> list[str]:
