@@ -1,0 +1,38 @@
+"""What the README says works, and its commands exist."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from longreach.cli.commands import COMMANDS
+from longreach.cli.main import run
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PLANS = re.findall(r"^(?:\$ )?longreach (plan .*?)(?:\s+#.*)?$", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", PLANS)
+def test_every_plan_of_the_readme_is_made(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(shlex.split(command)) == (
+        1 if "qwen3-32b" in command else 0
+    )  # the dense model is the one that cannot start
+
+
+def test_the_table_of_commands_is_complete() -> None:
+    table = README[README.index("| command | does |") : README.index("`--json` prints")]
+    assert set(re.findall(r"`(?:longreach )?([a-z]+)(?: [^`]*)?`", table.replace("/", " "))) >= COMMANDS.keys()
+
+
+def test_every_linked_page_exists() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples/README.md"]
+    broken = [
+        f"{page.name}: {link}"
+        for page in pages
+        for link in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        if not (page.parent / link).exists()
+    ]
+    assert not broken
