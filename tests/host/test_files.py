@@ -1,10 +1,11 @@
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from longreach.errors import InputFileError
-from longreach.host.files import write_text_atomically
+from longreach.host.files import read_free_bytes, write_text_atomically
 
 
 def test_a_file_is_replaced_whole_with_the_mode_asked_for(tmp_path: Path) -> None:
@@ -56,3 +57,18 @@ def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="cannot write"):
         write_text_atomically(target, "new")
     assert target.read_text() == "old"
+
+
+def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_self: Path, _target: Path) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(InputFileError) as caught:
+        write_text_atomically(tmp_path / "plan.yaml", "text")
+    assert (caught.value.why, caught.value.fix[:9]) == ("No space left on device", "make room")
+
+
+def test_free_space_is_unknown_where_no_folder_is(tmp_path: Path) -> None:
+    assert (read_free_bytes(tmp_path) or 0) > 0
+    assert read_free_bytes(tmp_path / "nowhere") is None

@@ -68,3 +68,16 @@ def test_the_last_moment_is_named() -> None:
     error = explain_lateness("long", "weights", 10_800.0, LOG)
     assert error.what == "engine 'long' was not ready after 3 h 00 min"
     assert error.why == "it is in phase 'weights' and still logging"
+
+
+def test_a_full_disk_is_the_reason_when_nothing_else_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longreach.launch.failure.read_free_bytes", lambda _folder: 0)
+    error = explain_end("long", 1, ["one"], tmp_path / "long.log")
+    assert error.why == "the disk that holds its log is full (0 bytes free); its last lines: one"
+    assert error.fix == f"make room for {tmp_path / 'long.log'}"
+
+
+def test_a_line_of_thousands_of_characters_is_cut() -> None:
+    why = explain_end("long", 1, ["with config: " + "x" * 5000, "end"], LOG).why
+    assert len(why) < 400
+    assert why.endswith("x ... / end")

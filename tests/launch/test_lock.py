@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from longreach.errors import InputFileError
 from longreach.launch.lock import LockHeldError, hold_lock
 
 HOLD_IN_ANOTHER_PROCESS = """
@@ -47,3 +48,17 @@ def test_an_unreadable_holder_is_still_a_holder(tmp_path: Path) -> None:
         path.write_text("half a li")
         with pytest.raises(LockHeldError, match="another process"), hold_lock(path, "up"):
             pytest.fail("the lock was given twice")
+
+
+def test_a_lock_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "box.lock").mkdir()
+    with pytest.raises(InputFileError, match="lock cannot be used"), hold_lock(tmp_path / "box.lock", "up"):
+        pass
+
+
+def test_on_a_full_disk_nothing_starts_but_everything_can_be_ended() -> None:
+    full = Path("/dev/full")  # every write fails as on a full disk
+    with pytest.raises(InputFileError, match="full cannot be used"), hold_lock(full, "up"):
+        pass
+    with hold_lock(full, "down"):
+        pass

@@ -99,6 +99,33 @@ def test_the_state_folder_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_a_state_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputFileError, match="cannot make the state folder") as caught:
+    with pytest.raises(InputFileError, match="cannot be used") as caught:
         StateFolder(tmp_path / "file").prepare("box")
     assert "XDG_STATE_HOME" in caught.value.fix
+
+
+def test_what_is_no_state_file_of_ours_is_passed_over(folder: StateFolder) -> None:
+    write_state(folder, STATE)
+    for name in ("..json", "a b.json", "box.lock", "notes.txt"):
+        (folder.path / "deployments" / name).touch()
+    assert folder.deployments() == ("box",)
+
+
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path) -> None:
+    assert StateFolder(tmp_path).deployments() == ()
+    (tmp_path / "deployments").touch()
+    with pytest.raises(InputFileError, match="deployments cannot be used"):
+        StateFolder(tmp_path).deployments()
+
+
+def test_a_state_file_that_nests_without_end_is_unreadable(folder: StateFolder) -> None:
+    folder.state_path("box").write_text("[" * 100_000)
+    with pytest.raises(InputFileError, match="cannot be read"):
+        read_state(folder, "box")
+
+
+def test_deployments_with_logs_are_known_after_their_end(folder: StateFolder) -> None:
+    assert folder.logged() == ()
+    folder.log_path("box", "long").touch()
+    folder.log_path("box", "short").touch()
+    assert folder.logged() == ("box",)

@@ -70,9 +70,8 @@ def run(argv: list[str] | None = None) -> int:
             echo_json(_error_document(_from_click(error)))
         return error.exit_code
     except OSError as error:  # whatever a command reads or writes it explains itself: what is left is its own output
-        return _fail(
-            LongreachError("the output could not be written", str(error), "make room, or write elsewhere"), argv
-        )
+        what = f"{error.filename} cannot be used" if error.filename else "the output could not be written"
+        return _fail(LongreachError(what, error.strerror or str(error), "make room, or write elsewhere"), argv)
     return result if isinstance(result, int) else 0
 
 

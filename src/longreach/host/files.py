@@ -1,7 +1,9 @@
 """Files written whole or not at all."""
 
 import contextlib
+import errno
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -28,10 +30,23 @@ def write_text_atomically(path: Path, text: str, mode: int = 0o644) -> None:
         Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except OSError as error:
-        raise InputFileError(f"cannot write {path}", str(error), "name a file that may be written") from error
+        raise InputFileError(f"cannot write {path}", error.strerror or str(error), _advice(error)) from error
     finally:
         with contextlib.suppress(FileNotFoundError):
             Path(temporary).unlink()
+
+
+def _advice(error: OSError) -> str:
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "make room on that disk, then run the same command again" if is_full else "name a file that may be written"
+
+
+def read_free_bytes(folder: Path) -> int | None:
+    """What an ordinary user may still write on the disk of `folder`; None when the system does not tell."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None
 
 
 def _target(path: Path) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from longreach.errors import EngineError
+from longreach.errors import EngineError, InputFileError
 from longreach.host.processes import ProcessIdentity, read_child_identity, read_family, reap_child
 from longreach.host.shared_memory import read_shared_memory_files
 from longreach.launch.executable import ResolvedCommand, read_engine_version
@@ -62,10 +62,9 @@ def start_engine(
 ) -> EngineProcess:
     """Start it. The log of an earlier start is kept beside the new one as `NAME.log.old`.
 
-    Raises EngineError when the system refuses to run the command.
+    Raises EngineError when the system refuses to run the command, InputFileError when its log cannot be written.
     """
-    if log_path.exists():
-        log_path.replace(log_path.with_name(f"{log_path.name}.old"))
+    _prepare_log(log_path)
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     output = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -95,6 +94,16 @@ def start_engine(
         started_at=datetime.now(UTC),
         version=read_engine_version(Path(command.argv[0])),
     )
+
+
+def _prepare_log(log_path: Path) -> None:
+    try:
+        if log_path.exists():
+            log_path.replace(log_path.with_name(f"{log_path.name}.old"))
+        log_path.touch(mode=0o600)
+    except OSError as error:
+        fix = "set XDG_STATE_HOME to a folder that may be written"
+        raise InputFileError(f"the log {log_path} cannot be written", error.strerror or str(error), fix) from error
 
 
 def _closings() -> list[tuple[int, int]]:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 from longreach.engine.failures import UNKNOWN, find_failure
 from longreach.errors import EngineError
+from longreach.host.files import read_free_bytes
 from longreach.units import format_duration
 
 _NUM_LAST_LINES = 5
+_MAX_LINE_CHARACTERS = 200  # the line that tells the configuration has thousands
+_FULL_BYTES = 64 * 2**10
 _SIGNAL_REASONS = {
     "SIGKILL": "SIGKILL comes from the kernel when memory runs out (see: journalctl -k | grep -i oom), or from a user",
     "SIGTERM": "somebody asked it to stop while it was starting (`longreach down`, or kill)",
@@ -48,7 +51,11 @@ def explain_later_end(name: str, exit_code: int, lines: Sequence[str], log_path:
 
 def _traces(exit_code: int, lines: Sequence[str], log_path: Path) -> tuple[str, str]:
     """Why and fix, of what an engine without a known cause left behind."""
-    return f"{_reason(exit_code)}; its last lines: {_last_lines(lines)}", f"read its log: {log_path}"
+    last = f"its last lines: {_last_lines(lines)}"
+    free_bytes = read_free_bytes(log_path.parent)
+    if free_bytes is not None and free_bytes < _FULL_BYTES:
+        return f"the disk that holds its log is full ({free_bytes} bytes free); {last}", f"make room for {log_path}"
+    return f"{_reason(exit_code)}; {last}", f"read its log: {log_path}"
 
 
 def explain_silence(
@@ -96,6 +103,10 @@ def _reason(exit_code: int) -> str:
     return "its log names no cause that is known"
 
 
+def _clip(line: str) -> str:
+    return line if len(line) <= _MAX_LINE_CHARACTERS else f"{line[:_MAX_LINE_CHARACTERS]} ..."
+
+
 def _last_lines(lines: Sequence[str]) -> str:
     last = [line.strip() for line in lines if line.strip()][-_NUM_LAST_LINES:]
-    return " / ".join(last) or "none, the log is empty"
+    return " / ".join(_clip(line) for line in last) or "none, the log is empty"

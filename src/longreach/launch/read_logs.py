@@ -1,5 +1,6 @@
 """`logs`: what an engine printed, with the lines that mean something marked. It works for engines that are gone, too."""
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,14 +30,23 @@ def log_paths(folder: StateFolder, deployment: str) -> dict[str, Path]:
     """The logs of a deployment by instance. InputFileError when it never ran here."""
     log_folder = folder.log_path(deployment, "x").parent
     paths = {path.stem: path for path in sorted(log_folder.glob("*.log"))}
+    unreadable = next((path for path in (log_folder, *paths.values()) if not _is_readable(path)), None)
+    if unreadable is not None:
+        raise InputFileError(
+            f"the log {unreadable} cannot be read", "Permission denied", "read it as the user who started it"
+        )
     if not paths:
-        known = [path.name for path in (folder.path / "logs").glob("*")]
+        known = folder.logged()
         raise InputFileError(
             f"there is no log of a deployment '{deployment}'",
             f"{log_folder} holds none",
             did_you_mean(deployment, known) or (f"known are {', '.join(sorted(known))}" if known else "start it first"),
         )
     return paths
+
+
+def _is_readable(path: Path) -> bool:
+    return os.access(path, os.R_OK) or not path.exists()
 
 
 def read_logs(folder: StateFolder, deployment: str, num_lines: int) -> tuple[LogRecord, ...]:

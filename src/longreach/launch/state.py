@@ -75,8 +75,18 @@ class StateFolder:
         return self.path / "logs" / check_name(deployment) / f"{check_name(instance)}.log"
 
     def deployments(self) -> tuple[str, ...]:
-        """The names that have a state file, sorted."""
-        return tuple(sorted(path.stem for path in (self.path / "deployments").glob("*.json")))
+        """The names that have a state file, sorted. InputFileError when the folder is there and cannot be listed."""
+        try:
+            entries = list((self.path / "deployments").iterdir())
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise _unusable(self.path / "deployments", error) from error
+        return tuple(sorted(path.stem for path in entries if path.suffix == ".json" and is_name(path.stem)))
+
+    def logged(self) -> tuple[str, ...]:
+        """The names that have logs, running or not, sorted."""
+        return tuple(sorted({path.parent.name for path in (self.path / "logs").glob("*/*.log")}))
 
     def prepare(self, deployment: str) -> None:
         """Make the folders, readable for their owner alone: logs may quote prompts. InputFileError where that is not allowed."""
@@ -84,8 +94,7 @@ class StateFolder:
             try:
                 folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
             except OSError as error:
-                fix = "set XDG_STATE_HOME to a folder that may be written"
-                raise InputFileError(f"cannot make the state folder {folder}", str(error), fix) from error
+                raise _unusable(folder, error) from error
 
 
 def default_state_folder() -> StateFolder:
@@ -97,13 +106,18 @@ def default_state_folder() -> StateFolder:
 
 def check_name(name: str) -> str:
     """A name that is safe as a file name; UsageError otherwise."""
-    if not name or name.startswith(".") or not all(letter.isalnum() or letter in "._-" for letter in name):
+    if not is_name(name):
         raise UsageError(
             f"'{name}' cannot be a deployment or instance name",
             "it becomes a file name: letters, digits, '.', '_' and '-' are allowed, and no '.' first",
             "rename it, for example to long-context",
         )
     return name
+
+
+def is_name(name: str) -> bool:
+    """Whether `check_name` takes it."""
+    return bool(name) and not name.startswith(".") and all(letter.isalnum() or letter in "._-" for letter in name)
 
 
 def write_state(folder: StateFolder, state: DeploymentState) -> None:
@@ -119,7 +133,7 @@ def read_state(folder: StateFolder, deployment: str) -> DeploymentState | None:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, str(error)) from error
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema != SCHEMA:
@@ -133,6 +147,11 @@ def read_state(folder: StateFolder, deployment: str) -> DeploymentState | None:
 def remove_state(folder: StateFolder, deployment: str) -> None:
     """Forget the deployment; its logs stay."""
     folder.state_path(deployment).unlink(missing_ok=True)
+
+
+def _unusable(folder: Path, error: OSError) -> InputFileError:
+    fix = "set XDG_STATE_HOME to a folder that may be read and written"
+    return InputFileError(f"the state folder {folder} cannot be used", error.strerror or str(error), fix)
 
 
 def _unreadable(path: Path, why: str) -> InputFileError:
