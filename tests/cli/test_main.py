@@ -1,4 +1,5 @@
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -50,3 +51,24 @@ def test_a_plan_is_the_same_under_any_hash_seed() -> None:
         for seed in ("0", "1", "42")
     }
     assert len(outputs) == 1
+
+
+WAITS_FOR_AN_ANSWER = """
+import socket, subprocess, sys
+with socket.create_server(("127.0.0.1", 0)) as server:
+    url = f"http://127.0.0.1:{server.getsockname()[1]}"
+    command = [sys.executable, "-m", "longreach", "verify", url, "--length", "1000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    server.accept()
+    process.send_signal(int(sys.argv[1]))
+    print(process.communicate(timeout=20)[0])
+    sys.exit(process.returncode)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_every_way_to_stop_gives_the_partial_report(number: signal.Signals) -> None:
+    command = [sys.executable, "-c", WAITS_FOR_AN_ANSWER, str(int(number))]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert ended.returncode == 130
+    assert "stopped early" in ended.stdout

@@ -1,6 +1,7 @@
 """The command line: one group, every command a module beside this one. The only place that prints errors and exits."""
 
 import contextlib
+import signal
 import sys
 from typing import Any
 
@@ -52,7 +53,22 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run and exit. Every foreseen error becomes what / why / fix on stderr."""
+    _stop_as_by_ctrl_c()
     sys.exit(run(argv))
+
+
+def _stop_as_by_ctrl_c() -> None:
+    """`kill`, `timeout` and a closed terminal end a command as Ctrl-C does: what it started is ended, what it knows is told."""
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 def run(argv: list[str] | None = None) -> int:

@@ -12,6 +12,7 @@ _Handler = Callable[[int, FrameType | None], object] | int | None
 class StopSignals:
     """While it is entered, a stop signal is counted instead of raised, so that no engine is lost between two lines of code.
 
+    One that is ignored stays ignored: `nohup` does so with SIGHUP, a shell with the SIGINT of what runs in its background.
     SIGPIPE is ignored as well: a reader of our output that goes away must not kill us before we end the engine.
     Outside the main thread Python allows no handlers; then nothing is noted.
     """
@@ -24,7 +25,8 @@ class StopSignals:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                self._previous[number] = signal.signal(number, self._note)
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self._note)
             self._previous[signal.SIGPIPE] = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         return self
 
