@@ -82,8 +82,10 @@ def test_a_bad_plan_file_gets_advice(
 def test_verify_of_a_dead_server_fails_with_evidence(longreach: Longreach) -> None:
     code, out, _ = longreach("verify", "http://127.0.0.1:9", "--length", "1000", "--json")
     assert code == 1
-    items = json.loads(out)["items"]
-    assert [(item["name"], item["verdict"]) for item in items] == [("server_answers", "fail")]
+    (item,) = json.loads(out)["items"]
+    assert (item["name"], item["verdict"]) == ("server_answers", "fail")
+    assert item["fix"] == "check that the server runs: curl -i http://127.0.0.1:9/v1/models"
+    assert json.loads(longreach("verify", "127.0.0.1:9", "--json")[1])["items"] == [item]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ async def test_without_a_tokenizer_here_the_engine_counts_and_it_is_as_exact(
 ) -> None:
     settings = VerifySettings(prompt_tokens=num_tokens, output_tokens=4)
     report = await verify(VerifyTarget(target.base_url, expected=target.expected), settings)
-    assert evidence(report, "prompt_exact") == f"{num_tokens:,} counted, {num_tokens:,} wanted"
+    assert evidence(report, "prompt_exact").startswith(f"{num_tokens:,} counted, {num_tokens:,} wanted")
     assert report.prompt is not None
     assert report.prompt.tokenizer == "the server's own /tokenize"
 

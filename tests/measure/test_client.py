@@ -181,3 +181,50 @@ async def test_key_and_large_body_arrive_and_the_client_reports_its_own_lag(
     assert seen == [("Bearer sk-1", 5_000_000)]
     assert result.failure is None
     assert result.event_loop_lag_p99_s is not None
+
+
+async def test_an_answer_without_end_is_given_up(serve_answer: ServeAnswer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longreach.measure.client._MAX_ANSWER_BYTES", 1000)
+    async with serve_answer(status=200, body=b"x" * 1001) as url, open_client(Endpoint(url)) as client:
+        with pytest.raises(ServerError, match="answers without end"):
+            await client.fetch("/v1/models")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_server_that_wants_a_key_is_told_apart(serve_answer: ServeAnswer, status: int) -> None:
+    async with serve_answer(status=status, body=b"no") as url, open_client(Endpoint(url)) as client:
+        with pytest.raises(ServerError) as caught:
+            (await client.fetch("/v1/models")).require_ok()
+    assert "--api-key-env" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("scheme", "said", "words"),
+    [
+        ("http", b"SSH-2.0-OpenSSH_9.2\r\n", "does not speak HTTP"),
+        ("http", b"", "closed the connection"),
+        ("http", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "closed the connection"),
+        ("https", b"HTTP/1.1 400 Bad Request\r\n\r\n", "begins with http://"),
+    ],
+    ids=["another protocol", "silent", "cut short", "no tls"],
+)
+async def test_what_is_no_such_server_is_told_in_plain_words(scheme: str, said: bytes, words: str) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(said)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, open_client(Endpoint(url)) as client:
+        with pytest.raises(ServerError, match="does not answer") as caught:
+            await client.fetch("/version")
+    assert words in caught.value.why
+
+
+async def test_a_refused_connection_is_told_in_the_words_of_the_system(unused_tcp_port: int) -> None:
+    async with open_client(Endpoint(f"http://127.0.0.1:{unused_tcp_port}")) as client:
+        with pytest.raises(ServerError) as caught:
+            await client.fetch("/version")
+    assert caught.value.why == "Connection refused"

@@ -72,7 +72,7 @@ def test_no_request_at_all_cannot_be_told() -> None:
 
 def test_another_count_than_wanted_fails_with_both() -> None:
     item = judge([send(prompt_tokens=10_007)])["prompt_exact"]
-    assert (item.verdict, item.evidence) == ("fail", "10,007 counted, 10,000 wanted")
+    assert (item.verdict, item.evidence) == ("fail", "10,007 counted, 10,000 wanted, built with t")
 
 
 def test_no_prefix_caching_planned_expects_no_hits() -> None:

@@ -29,11 +29,11 @@ def test_the_only_model_needs_no_name_but_two_do() -> None:
     assert choose_model([MODEL], None) is MODEL
     with pytest.raises(UsageError, match="not clear"):
         choose_model([MODEL, ServedModel("n", None)], None)
-    with pytest.raises(UsageError, match="not clear"):
+    with pytest.raises(ServerError, match="serves no model"):
         choose_model([], None)
 
 
 def test_absent_model_is_reported_with_what_is_served() -> None:
     assert choose_model([MODEL, ServedModel("n", 1)], "n").model_id == "n"
     with pytest.raises(ServerError, match="does not serve 'x'"):
-        choose_model([], "x")
+        choose_model([MODEL], "x")

@@ -44,3 +44,10 @@ def test_each_promise_is_judged_with_its_evidence() -> None:
 
 def test_an_interrupted_run_says_so() -> None:
     assert "stopped early; 1 passed" in render_verify(_report(PASSED, interrupted=True), Paint())
+
+
+def test_a_servers_words_cannot_draw_on_the_terminal_and_advice_follows() -> None:
+    item = ChecklistItem("server_answers", "server answers", "fail", "no \x1b[2J\r\n such", "curl -i URL")
+    lines = render_verify(_report(item), Paint()).splitlines()
+    at = lines.index("       FAIL  server answers: no [2J such")
+    assert lines[at + 1] == "             fix: curl -i URL"

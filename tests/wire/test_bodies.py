@@ -53,3 +53,20 @@ def test_unexpected_answer_is_a_server_error(body: bytes) -> None:
     for parse in (parse_models, parse_version, parse_token_ids):
         with pytest.raises(ServerError, match="is not understood"):
             parse(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"<html><title>Welcome</title><h1>nginx</h1></html>", "it is not JSON but: Welcome nginx"),
+        (b"[" * 100_000, "it is not JSON but: [["),
+        (b"", "it is empty"),
+        (b"[1]", "it is a list, not an object"),
+    ],
+    ids=["web page", "bottomless", "empty", "list"],
+)
+def test_an_answer_of_something_else_is_quoted(body: bytes, words: str) -> None:
+    with pytest.raises(ServerError) as caught:
+        parse_models(body)
+    assert caught.value.why.startswith(words)
+    assert len(caught.value.why) < 300

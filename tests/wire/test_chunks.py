@@ -103,3 +103,8 @@ def test_malformed_event_names_what_it_holds(data: str) -> None:
     with pytest.raises(ServerError, match="no completion chunk") as caught:
         parse_stream_event(SseEvent(data))
     assert len(caught.value.what) < 300
+
+
+def test_an_event_that_nests_without_end_is_no_chunk() -> None:
+    with pytest.raises(ServerError, match="no completion chunk"):
+        parse_stream_event(SseEvent("message", "[" * 100_000))

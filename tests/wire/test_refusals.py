@@ -50,3 +50,7 @@ def test_html_is_told_by_its_content_type() -> None:
 
 def test_long_page_is_cut() -> None:
     assert len(parse_error_body(b"x" * 100_000).message) == 4000
+
+
+def test_a_body_that_nests_without_end_is_its_own_message() -> None:
+    assert parse_error_body(b"[" * 100_000).message == "[" * 4000

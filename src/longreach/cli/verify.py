@@ -1,5 +1,6 @@
 """`longreach verify`: prove a running instance with one long prompt, cold and warm."""
 
+import re
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -69,7 +70,7 @@ def _target(target: str, values: dict[str, Any], settings: Any) -> Any:
 
     given = {"tokenizer": values["tokenizer"], "api_key_env": values["api_key_env"], "model": values["model"]}
     given = {key: value for key, value in given.items() if value is not None}
-    if target.startswith(("http://", "https://")):
+    if _is_address(target):
         if values["instance"]:
             raise UsageError("--instance goes with a plan", f"'{target}' is a URL", "name a plan file, or leave it out")
         return VerifyTarget(target, **given)
@@ -80,6 +81,13 @@ def _target(target: str, values: dict[str, Any], settings: Any) -> Any:
     instance = choose_instance(plan, values["instance"])
     prompt_tokens = settings.prompt_tokens or instance.max_model_len - settings.output_tokens
     return replace(verify_target(plan, instance, prompt_tokens), **given)
+
+
+def _is_address(target: str) -> bool:
+    """A URL, or HOST:PORT where no file has that name."""
+    if target.startswith(("http://", "https://")):
+        return True
+    return re.fullmatch(r"[\w.-]+:\d{1,5}(/.*)?", target) is not None and not Path(target).exists()
 
 
 def choose_instance(plan: Any, name: str | None) -> Any:

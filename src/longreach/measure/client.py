@@ -5,6 +5,8 @@ an error event after HTTP 200, a broken connection and an answer without an end 
 
 import asyncio
 import io
+import os
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -46,8 +48,18 @@ class Answer:
         if self.status == 200:
             return self.body
         reason = parse_error_body(self.body, self.content_type).message or "it gave no reason"
-        raise ServerError(f"{self.url} answers HTTP {self.status}", reason, f"try it by hand: curl -i {self.url}")
+        wants_key = self.status in _WANTS_KEY
+        fix = (
+            "--api-key-env NAME, the variable that holds the key"
+            if wants_key
+            else f"try it by hand: curl -i {self.url}"
+        )
+        raise ServerError(f"{self.url} answers HTTP {self.status}", reason, fix)
 
+
+_WANTS_KEY = frozenset({401, 403})
+_MAX_ANSWER_BYTES = 128 * 2**20  # the token ids of a million-token text are 8 MB
+_MAX_REFUSAL_BYTES = 2**20
 
 # vLLM closes an idle connection after 5 s; one reused at that moment would break a request that is in order.
 _KEEP_ALIVE_S = 2.0
@@ -70,16 +82,22 @@ class Client:
         self.timeouts = timeouts
 
     async def fetch(self, path: str, body: bytes | None = None) -> Answer:
-        """GET `path`, or POST JSON to it. ServerError when no answer comes."""
+        """GET `path`, or POST JSON to it. ServerError when no answer comes, or one without end."""
         url = self.endpoint.root + path
         try:
             async with asyncio.timeout(self.timeouts.answer_s):
                 async with self._session.get(url) if body is None else self._post(url, body) as response:
-                    return Answer(url, response.status, await response.read(), response.content_type)
+                    body_read = await _read_at_most(response, _MAX_ANSWER_BYTES + 1)
+                    answer = Answer(url, response.status, body_read, response.content_type)
         except (aiohttp.ClientError, OSError) as error:
             limit = format_duration(self.timeouts.answer_s)
             reason = f"no answer within {limit}" if isinstance(error, TimeoutError) else _reason(error)
             raise ServerError(f"{url} does not answer", reason, f"check that the server runs: curl -i {url}") from error
+        if len(answer.body) > _MAX_ANSWER_BYTES:
+            raise ServerError(
+                f"{url} answers without end", f"more than {_MAX_ANSWER_BYTES:,} bytes", "check the address"
+            )
+        return answer
 
     def _post(self, url: str, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         # A file object is sent in pieces; raw bytes of a long prompt would hold up the loop.
@@ -121,9 +139,18 @@ class Client:
             raise _Broken("disconnected", ApiError(_reason(error))) from error
 
 
+async def _read_at_most(response: aiohttp.ClientResponse, num_bytes: int) -> bytes:
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) >= num_bytes:
+            break
+    return bytes(body[:num_bytes])
+
+
 async def _check_accepted(response: aiohttp.ClientResponse) -> None:
     if response.status != 200:
-        error = parse_error_body(await response.read(), response.content_type)
+        error = parse_error_body(await _read_at_most(response, _MAX_REFUSAL_BYTES), response.content_type)
         raise _Broken("refused", error, response.status)
 
 
@@ -157,7 +184,26 @@ def _late(recorder: StreamRecorder, timeouts: Timeouts) -> _Broken:
 
 
 def _reason(error: BaseException) -> str:
+    """Why a connection failed or broke, in the words of the system rather than of the HTTP library."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its TLS certificate is not trusted: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _reason_of_system(error.os_error)
+    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
+        return "the server closed the connection before its answer was complete"
+    if isinstance(error, aiohttp.TooManyRedirects):
+        return "it redirects in a circle"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return "what answers there does not speak HTTP"
     return str(error) or type(error).__name__
+
+
+def _reason_of_system(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        plain = " (a server without TLS? then its address begins with http://)" if "WRONG_VERSION" in str(error) else ""
+        return f"no TLS connection: {(error.reason or str(error)).replace('_', ' ').lower()}{plain}"
+    is_plain_number = error.errno is not None and error.errno > 0  # name resolution has negative ones
+    return os.strerror(error.errno) if is_plain_number and error.errno else error.strerror or str(error)
 
 
 @asynccontextmanager

@@ -38,7 +38,8 @@ async def prepare_generated(
     if sender.api == "chat":
         tokenizer, template_tokens = await _learn_template(sender, tokenizer, num_tokens, salt)
     needles = () if settings.needles_off_reason else choose_needles(settings.seed, settings.needle_depths)
-    prompt = await build_prompt(PromptWish(num_tokens - template_tokens, salt, settings.seed, needles), tokenizer)
+    wish = PromptWish(num_tokens - template_tokens, salt, settings.seed, needles, template_tokens)
+    prompt = await build_prompt(wish, tokenizer)
     content = prompt.text if sender.api == "chat" else await tokenizer.encode(prompt.text)
     report = PromptReport(
         wanted_tokens=num_tokens,
@@ -66,7 +67,8 @@ async def _learn_template(sender: Sender, tokenizer: Tokenizer, num_tokens: int,
     if len(added) == 1 and min(added) >= 0:
         return tokenizer, added.pop()
     if isinstance(tokenizer, LocalTokenizer):
-        server = await choose_tokenizer(None, sender.client, sender.model)
+        reason = f"{tokenizer.source} is not the served one"
+        server = await choose_tokenizer(None, sender.client, sender.model, reason)
         return await _learn_template(sender, server, num_tokens, salt)
     raise InputFileError(
         "the prompt's length cannot be made exact",

@@ -41,6 +41,7 @@ class PromptWish:
     salt: str
     seed: str
     needles: tuple[Needle, ...] = ()
+    template_tokens: int = 0  # what comes on top, for advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,12 @@ async def build_prompt(wish: PromptWish, tokenizer: Tokenizer) -> Prompt:
 
 def _too_short(wish: PromptWish, needed: int) -> UsageError:
     parts = f"a salt, {len(wish.needles)} needles and a question" if wish.needles else "a salt and a question"
+    needed += wish.template_tokens
+    template = f", of these {wish.template_tokens} for the chat template" if wish.template_tokens else ""
     return UsageError(
-        f"a prompt of {wish.num_tokens} tokens is too short", f"{parts} take {needed} tokens", f"--length {2 * needed}"
+        f"a prompt of {wish.num_tokens + wish.template_tokens} tokens is too short",
+        f"{parts} take {needed} tokens{template}",
+        f"--length {2 * needed}",
     )
 
 

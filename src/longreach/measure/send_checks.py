@@ -17,14 +17,17 @@ def check_sends(
     state: ServerState,
     prompt: PromptReport,
     sends: Sequence[SendReport],
+    cut_off: str | None = None,
 ) -> list[ChecklistItem]:
-    """The checklist of the requests. A promise that needs a request which failed cannot be told."""
+    """The checklist of the requests. A promise that needs a request which failed cannot be told. `cut_off` tells of one
+    that was under way when the user stopped.
+    """
     complete = [send for send in sends if send.failure is None]
     cold = next((send for send in complete if not send.is_warm), None)
     warm = [send for send in complete if send.is_warm]
     block_size = state.block_size or expected.block_size
     items = [
-        _check_complete(sends),
+        _check_complete(sends, cut_off),
         _check_length(prompt, complete),
         _check_cold(cold, prompt),
         _check_warm(warm, block_size) if expected.prefix_caching else None,
@@ -38,7 +41,7 @@ def check_sends(
     return [item for item in items if item is not None]
 
 
-def _check_complete(sends: Sequence[SendReport]) -> ChecklistItem:
+def _check_complete(sends: Sequence[SendReport], cut_off: str | None) -> ChecklistItem:
     title = "every request answered to its end"
     for send in sends:
         if send.failure is not None:
@@ -51,6 +54,8 @@ def _check_complete(sends: Sequence[SendReport]) -> ChecklistItem:
             return ChecklistItem(
                 "requests_complete", title, "fail", f"{send.label}: finish reason {send.finish_reason!r}"
             )
+    if cut_off is not None:
+        return ChecklistItem("requests_complete", title, "cannot_tell", cut_off)
     if not sends:
         return ChecklistItem("requests_complete", title, "cannot_tell", "no request was made")
     ends = ", ".join(f"{send.label}: {send.finish_reason}" for send in sends)
@@ -66,9 +71,8 @@ def _check_length(prompt: PromptReport, sends: Sequence[SendReport]) -> Checklis
         return ChecklistItem("prompt_exact", title, "cannot_tell", "no answer with a usage count")
     seen = " and ".join(format_tokens(count) for count in sorted(counts))
     verdict: Verdict = "pass" if counts == {prompt.wanted_tokens} else "fail"
-    return ChecklistItem(
-        "prompt_exact", title, verdict, f"{seen} counted, {format_tokens(prompt.wanted_tokens)} wanted"
-    )
+    evidence = f"{seen} counted, {format_tokens(prompt.wanted_tokens)} wanted, built with {prompt.tokenizer}"
+    return ChecklistItem("prompt_exact", title, verdict, evidence)
 
 
 _UNCOUNTED = (

@@ -19,13 +19,15 @@ async def fetch_models(client: Client) -> tuple[ServedModel, ...]:
 def choose_model(served: Sequence[ServedModel], wanted: str | None) -> ServedModel:
     """The wanted model, or the only one. ServerError when it is not served, UsageError when there is a choice."""
     names = tuple(model.model_id for model in served)
+    if not names:
+        raise ServerError("the server serves no model", "its list of models is empty", "check what was started there")
     for model in served:
         if model.model_id == wanted or (wanted is None and len(served) == 1):
             return model
-    listing = ", ".join(names) or "none"
+    listing = ", ".join(names)
     if wanted is None:
         raise UsageError("which model to verify is not clear", f"the server serves: {listing}", "--model NAME")
-    fix = did_you_mean(wanted, names) or f"--model {names[0] if names else 'NAME'}"
+    fix = did_you_mean(wanted, names) or f"--model {names[0]}"
     raise ServerError(f"the server does not serve '{wanted}'", f"it serves: {listing}", fix)
 
 

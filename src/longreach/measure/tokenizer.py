@@ -58,7 +58,7 @@ class ServerTokenizer:
 
     client: Client
     model: str
-    source: str = "the server's own /tokenize"
+    source: str
 
     async def encode(self, text: str) -> list[int]:
         """See Tokenizer; ServerError when the server has no such path."""
@@ -110,16 +110,19 @@ def _unusable(name: str, why: str) -> InputFileError:
     return InputFileError(f"no tokenizer in '{name}'", why, "--tokenizer FOLDER, where FOLDER holds tokenizer.json")
 
 
-async def choose_tokenizer(name: str | None, client: Client, model: str) -> Tokenizer:
-    """The named tokenizer when it can be had here, else the server's own; InputFileError when there is neither."""
+async def choose_tokenizer(name: str | None, client: Client, model: str, reason: str | None = None) -> Tokenizer:
+    """The named tokenizer when it can be had here, else the server's own; InputFileError when there is neither.
+
+    `reason` is why none is named; the source of the counts tells it.
+    """
     if name is None:
         missing: LongreachError = _unusable("(none named)", "no tokenizer was named")
     else:
         try:
             return await asyncio.to_thread(read_tokenizer, name)
         except InputFileError as error:
-            missing = error
-    server = ServerTokenizer(client, model)
+            missing, reason = error, f"there is {error.what}"
+    server = ServerTokenizer(client, model, "the server's own /tokenize" + (f", since {reason}" if reason else ""))
     try:
         await server.encode("one two three")
     except ServerError as error:

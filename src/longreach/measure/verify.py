@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import time
 from collections.abc import Sequence
 
 from longreach.errors import ServerError, UsageError
@@ -16,6 +17,7 @@ from longreach.measure.server_checks import check_server
 from longreach.measure.server_state import choose_model, fetch_models, fetch_server_state
 from longreach.measure.target import VerifySettings, VerifyTarget
 from longreach.measure.verify_report import ChecklistItem, PromptReport, SendReport, ServerState, Verdict, VerifyReport
+from longreach.units import format_duration
 from longreach.wire.bodies import ServedModel, check_extra_fields
 
 
@@ -65,6 +67,7 @@ class _Verification:
         self._prompt: PromptReport | None = None
         self._sends: list[SendReport] = []
         self._items: list[ChecklistItem] = []
+        self._cut_off: str | None = None
 
     async def run(self) -> None:
         """Every step in order; a server that fails one ends it."""
@@ -78,13 +81,13 @@ class _Verification:
         except ServerError as error:
             known = {item.name for item in self._items}
             name, title = next(step for step in _STEPS if step[0] not in known)
-            self._judge(name, title, "fail", f"{error.what}: {error.why}")
+            self._judge(name, title, "fail", f"{error.what}: {error.why}", error.fix)
             return
         self._prompt = prepared.report
         await self._send_all(sender, prepared)
 
-    def _judge(self, name: str, title: str, verdict: Verdict, evidence: str) -> None:
-        self._items.append(ChecklistItem(name, title, verdict, evidence))
+    def _judge(self, name: str, title: str, verdict: Verdict, evidence: str, fix: str | None = None) -> None:
+        self._items.append(ChecklistItem(name, title, verdict, evidence, fix))
 
     async def _choose_sender(self, served: Sequence[ServedModel]) -> Sender:
         chosen = choose_model(served, self._target.model)
@@ -130,7 +133,13 @@ class _Verification:
 
     async def _send(self, sender: Sender, prepared: Prepared, label: str) -> SendReport:
         async with report_phase(self._on_event, "send", label, self._estimate_s(label)):
-            send = await sender.send(label, prepared.body, prepared.report.needles)
+            began = time.monotonic()
+            try:
+                send = await sender.send(label, prepared.body, prepared.report.needles)
+            except asyncio.CancelledError:
+                elapsed = format_duration(time.monotonic() - began)
+                self._cut_off = f"{label}: you stopped it after {elapsed}, before its answer was complete"
+                raise
         self._sends.append(send)
         return send
 
@@ -146,7 +155,8 @@ class _Verification:
         """All that is known."""
         items = list(self._items)
         if self._prompt is not None:
-            items += check_sends(self._target.expected, self._settings, self._state, self._prompt, self._sends)
+            expected, settings = self._target.expected, self._settings
+            items += check_sends(expected, settings, self._state, self._prompt, self._sends, self._cut_off)
         return VerifyReport(
             base_url=self._client.endpoint.root,
             model=self._model,

@@ -12,12 +12,15 @@ Verdict = Literal["pass", "fail", "cannot_tell"]
 
 @dataclass(frozen=True, slots=True)
 class ChecklistItem:
-    """One promise. `name` is a stable snake_case word, `title` the promise in words, `evidence` what was seen."""
+    """One promise. `name` is a stable snake_case word, `title` the promise in words, `evidence` what was seen, `fix` what
+    to do about a server that is not there or refuses.
+    """
 
     name: str
     title: str
     verdict: Verdict
     evidence: str
+    fix: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from longreach.errors import LongreachError
-from longreach.report.style import Paint
+from longreach.report.style import Paint, printable
 from longreach.rules.finding import Finding
 
 WIDTH = 110
@@ -38,7 +38,7 @@ def render_findings(findings: Sequence[Finding], paint: Paint, *, brief_advice: 
 def render_error(error: LongreachError, paint: Paint) -> list[str]:
     """An error that ended a command."""
     head = paint("error", "bold", "red")
-    return [f"{head}: {error.what}", *_clause("why", error.why), *_clause("fix", error.fix)]
+    return [f"{head}: {printable(error.what)}", *_clause("why", error.why), *_clause("fix", error.fix)]
 
 
 def _clause(name: str, text: str) -> list[str]:
@@ -46,7 +46,7 @@ def _clause(name: str, text: str) -> list[str]:
     for paragraph in text.splitlines() or [""]:
         indent = f"  {name}: " if not lines else " " * (len(name) + 4)
         wrapped = wrap(
-            paragraph,
+            printable(paragraph),
             WIDTH,
             initial_indent=indent,
             subsequent_indent=" " * (len(name) + 4),

@@ -20,6 +20,11 @@ class Paint:
         return f"\x1b[{codes}m{text}\x1b[0m"
 
 
+def printable(text: str) -> str:
+    """What a stranger wrote, without anything that moves the cursor or sets a colour: each such letter becomes a blank."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def table(rows: Sequence[tuple[str, ...]], align_right: frozenset[int] = frozenset(), indent: str = "  ") -> list[str]:
     """Rows of equal length as aligned lines; columns in `align_right` are numbers."""
     if not rows:

@@ -1,7 +1,7 @@
 """What `verify` prints: the sends side by side, then the checklist with its evidence."""
 
 from longreach.measure.verify_report import ChecklistItem, SendReport, VerifyReport
-from longreach.report.style import Paint, table
+from longreach.report.style import Paint, printable, table
 from longreach.units import format_duration, format_tokens
 
 _MARK = {"pass": ("pass", "green"), "fail": ("FAIL", "red"), "cannot_tell": ("cannot tell", "yellow")}
@@ -10,10 +10,10 @@ _MARK = {"pass": ("pass", "green"), "fail": ("FAIL", "red"), "cannot_tell": ("ca
 def render_verify(report: VerifyReport, paint: Paint) -> str:
     """One screen: what was sent, what came back, what is proven."""
     version = f" by vLLM {report.server.version}" if report.server.version else ""
-    lines = [paint(f"{report.model or 'no model'} at {report.base_url}{version}", "bold"), ""]
+    lines = [paint(printable(f"{report.model or 'no model'} at {report.base_url}{version}"), "bold"), ""]
     if report.sends:
         lines += [*_sends(report), ""]
-    lines += [_item(item, paint) for item in report.items]
+    lines += [line for item in report.items for line in _item(item, paint)]
     lines += ["", _verdict(report, paint)]
     return "\n".join(lines)
 
@@ -37,9 +37,11 @@ def _send(send: SendReport) -> tuple[str, ...]:
     )
 
 
-def _item(item: ChecklistItem, paint: Paint) -> str:
+def _item(item: ChecklistItem, paint: Paint) -> list[str]:
     word, colour = _MARK[item.verdict]
-    return f"{paint(f'{word:>11}', colour)}  {item.title}: {item.evidence}"
+    evidence = " ".join(printable(item.evidence).split())
+    line = f"{paint(f'{word:>11}', colour)}  {item.title}: {evidence}"
+    return [line, f"{'':>13}fix: {printable(item.fix)}"] if item.fix else [line]
 
 
 def _verdict(report: VerifyReport, paint: Paint) -> str:

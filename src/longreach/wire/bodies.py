@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longreach.errors import ServerError, UsageError
+from longreach.wire.documents import parse_json
+from longreach.wire.refusals import parse_error_body
 
 ExtraFields = Mapping[str, object]
 """Sampling parameters and other body fields passed through as they are (`temperature`, `chat_template_kwargs`, ...)."""
 
+_MAX_QUOTED = 200  # characters
 _OURS = frozenset(
     {"model", "messages", "prompt", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n"}
 )
@@ -92,9 +95,10 @@ def parse_token_ids(body: bytes) -> tuple[int, ...]:
 
 def _object(body: bytes, path: str) -> Mapping[str, object]:
     try:
-        parsed = json.loads(body)
+        parsed = parse_json(body)
     except ValueError as error:
-        raise _unexpected(path, f"it is not JSON: {error}") from error
+        said = parse_error_body(body).message[:_MAX_QUOTED]
+        raise _unexpected(path, f"it is not JSON but: {said}" if said else "it is empty") from error
     if not isinstance(parsed, Mapping):
         raise _unexpected(path, f"it is a {type(parsed).__name__}, not an object")
     return parsed

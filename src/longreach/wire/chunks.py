@@ -4,11 +4,11 @@ One shape serves both: a completion's `text` is a choice's `content`. The reason
 `reasoning_content` first and `reasoning` since; either is read.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from longreach.errors import ServerError
+from longreach.wire.documents import parse_json
 from longreach.wire.refusals import ApiError, parse_error_object
 from longreach.wire.sse import SseEvent
 
@@ -75,7 +75,7 @@ def parse_stream_event(event: SseEvent) -> StreamChunk | StreamDone:
     if text == "[DONE]":
         return StreamDone()
     try:
-        body = json.loads(text)
+        body = parse_json(text)
     except ValueError as error:
         if event.event == "error":
             return StreamChunk(error=ApiError(message=text))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from longreach.wire.documents import parse_json
+
 _MAX_TEXT = 4000  # characters kept of a body that is not an error object
 
 
@@ -68,7 +70,7 @@ def parse_error_body(body: bytes, content_type: str = "") -> ApiError:
     """
     text = body.decode("utf-8", errors="replace").strip()
     try:
-        parsed = json.loads(text)
+        parsed = parse_json(text)
     except ValueError:
         parsed = None
     if isinstance(parsed, Mapping):
