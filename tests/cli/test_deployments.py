@@ -103,3 +103,18 @@ def test_verify_refuses_wrong_usage_before_it_sends(longreach: Longreach, argv: 
     code, _, err = longreach("verify", *argv)
     assert code == 2
     assert word in err
+
+
+def test_the_log_of_a_start_that_failed_needs_no_name(longreach: Longreach, tmp_path: Path) -> None:
+    log = tmp_path / "state" / "longreach" / "logs" / "box" / "main.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("why it failed\n", encoding="utf-8")
+    assert longreach("logs")[:2] == (0, "why it failed\n")
+    (tmp_path / "state" / "longreach" / "logs" / "other").mkdir()
+    (tmp_path / "state" / "longreach" / "logs" / "other" / "main.log").touch()
+    code, _, err = longreach("logs")
+    assert (code, "known are box, other" in err) == (2, True)
+
+
+def test_the_overview_of_commands_is_not_cut_off(longreach: Longreach) -> None:
+    assert "..." not in longreach("--help")[1].partition("Commands:")[2]

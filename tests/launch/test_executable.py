@@ -56,3 +56,15 @@ def test_the_plan_wins_over_what_is_inherited_and_tools_are_found() -> None:
     merged = command.environment({"PATH": "/usr/bin", "A": "shell", "B": "shell"}, {"A": "plan"})
     assert merged == {"PATH": "/venv/bin:/usr/bin", "A": "plan", "B": "shell"}
     assert command.environment(merged, {})["PATH"] == "/venv/bin:/usr/bin"
+
+
+def test_an_environment_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(EngineError) as caught:
+        resolve_engine(["vllm"], tmp_path / "nowhere", {})
+    assert caught.value.why == f"there is nothing at {tmp_path / 'nowhere'}"
+
+
+def test_without_a_named_environment_the_search_of_path_is_told(tmp_path: Path) -> None:
+    with pytest.raises(EngineError) as caught:
+        resolve_engine(["no-such-vllm"], None, {"PATH": str(tmp_path)})
+    assert "is on PATH" in caught.value.why

@@ -25,6 +25,10 @@ def test_the_log_outlives_its_engine_and_marks_what_matters(
     (capacity,) = [record for record in records if isinstance(record.event, KvCapacityLine)]
     assert (capacity.instance, capacity.event) == ("long", KvCapacityLine("CPU", 10_240, 8192, 1.25))
     assert len(read_logs(settings.folder, "box", 2)) == 2
+    said = [record for record in records if record.event is not None]
+    assert list(read_logs(settings.folder, "box", 2, only_events=True)) == said[-2:]
+    assert list(follow_logs(settings.folder, "box", 1, only_events=True)) == said[-1:]
+    assert read_logs(settings.folder, "box", 0) == ()
     assert tuple(follow_logs(settings.folder, "box", num_lines=2)) == records[-2:]
     assert list(follow_logs(settings.folder, "box")) == []
 

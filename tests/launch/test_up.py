@@ -194,8 +194,9 @@ def answering_server(port: int) -> Iterator[None]:
 
 def test_a_deployment_runs_once(settings: UpSettings, make_spec: MakeSpec, heard: Heard) -> None:
     up([make_spec()], settings, heard)
-    with pytest.raises(EngineError, match="deployment 'box' already runs"):
+    with pytest.raises(EngineError, match="deployment 'box' already runs") as caught:
         up([make_spec()], settings, heard)
+    assert caught.value.fix.endswith("--name NAME")
     assert len(running(settings)) == 1
 
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 from longreach.launch.compare import Observation
@@ -56,6 +57,8 @@ def test_status_tells_the_living_from_the_dead() -> None:
     assert lines[0] == "box/main  alive  ok  http://127.0.0.1:8000  up 1 h 04 min  2 running, 1 waiting  KV 41.0 % used"
     assert lines[2] == "  it ended by itself; clean up: longreach down old"
     assert "nothing is running" in render_status([], Paint())
+    orphaned = replace(dead, orphan_pids=(43, 44))
+    assert "2 of its processes still run (pid 43, 44); clean up" in render_status([orphaned], Paint())
 
 
 def test_down_names_what_was_killed_removed_and_unknown() -> None:

@@ -36,7 +36,7 @@ class _Summary:
         return all(proven for proven, _ in self.lines)
 
 
-@click.command()
+@click.command(short_help="The whole story, on the real engine and this machine's CPU.")
 @click.option(
     "--engine", type=FILE, metavar="PATH", help="Environment that holds the vLLM CPU build. Default: `vllm` on PATH."
 )
@@ -49,6 +49,7 @@ def demo(engine: Path | None, length: int) -> int:
     Without an engine the planning part still runs, and the exit code is 1.
     """
     import tempfile
+    from textwrap import wrap
 
     from longreach.errors import LongreachError
     from longreach.report.findings_text import render_error
@@ -66,7 +67,7 @@ def demo(engine: Path | None, length: int) -> int:
     _title("What was proven")
     for proven, text in summary.lines:
         mark = paint("proven", "green") if proven else paint("NOT proven", "red")
-        click.echo(f"  {mark}  {text}")
+        click.echo(f"  {mark}  " + "\n".join(wrap(text, 100, subsequent_indent=" " * 10)))
     return 0 if summary.is_complete else 1
 
 
@@ -160,6 +161,8 @@ def _verify(plan: Any, length: int, summary: _Summary, paint: Any) -> None:
     settings = VerifySettings(prompt_tokens=length, output_tokens=32, needles_off_reason=_RANDOM_WEIGHTS)
     report = run_verify(target, settings)
     click.echo(render_verify(report, paint))
+    if report.interrupted:
+        raise KeyboardInterrupt
     for send in report.sends:
         if send.usage is not None and send.ttft_s is not None:
             cached = "unknown" if send.cached_tokens is None else f"{send.cached_tokens:,}"

@@ -6,15 +6,18 @@ from typing import Any
 import click
 
 from longreach.launch import up_events
+from longreach.report.launch_text import render_comparison
+from longreach.report.style import Paint
 from longreach.units import format_duration
 
 _PLAIN_EVERY_S = 15.0
 
 
 class LaunchProgress:
-    """Call it with every launch event; `close` ends the live line."""
+    """Call it with every launch event; `close` ends the live line. `shows_comparison`: for a start that does not return."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shows_comparison: bool = False) -> None:
+        self._shows_comparison = shows_comparison
         self._live: Any = None
         self._last_plain_s: dict[str, float] = {}
         if sys.stderr.isatty():
@@ -42,6 +45,10 @@ class LaunchProgress:
             case up_events.EngineStopped(instance, _, removed_files):
                 files = f", removed {len(removed_files)} file(s) from shared memory" if removed_files else ""
                 self._say(f"{instance}: stopped{files}")
+            case up_events.EngineCompared() if self._shows_comparison:
+                self._say("\n".join(render_comparison(event.observations, event.findings, Paint())))
+                self._say("it runs until you stop it: Ctrl-C here, or longreach down")
+                self.close()
             case up_events.EngineSaid() | up_events.EngineCompared():
                 pass
 

@@ -43,7 +43,7 @@ def _releases() -> Iterable[str]:
     return (release.version for release in RELEASES)
 
 
-@click.command()
+@click.command(short_help="Does MODEL serve the wanted context on these GPUs, and how?")
 @click.argument("model", shell_complete=_complete_model)
 @click.option("--weights", type=click.Choice(_WEIGHTS), help="Weight format, when the config does not say.")
 @click.option(

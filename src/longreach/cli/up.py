@@ -16,7 +16,7 @@ def _complete_deployment(_ctx: click.Context, _param: click.Parameter, incomplet
     return [CompletionItem(name) for name in default_state_folder().deployments() if name.startswith(incomplete)]
 
 
-@click.command()
+@click.command(short_help="Start what PLAN decided and compare the engine with it.")
 @click.argument("plan_path", metavar="PLAN", type=FILE)
 @click.option("--name", help="Name of the deployment. Default: the plan file's name.")
 @click.option("--engine", type=FILE, metavar="PATH", help="Environment that holds vLLM. Default: `vllm` on PATH.")
@@ -51,7 +51,8 @@ def up(plan_path: Path, *, as_json: bool, dry_run: bool, **settings: Any) -> int
         from longreach.report.launch_text import render_up
 
         click.echo(render_up(report, stdout_paint()))
-        click.echo(f"\nnext: longreach verify {plan_path}; stop it: longreach down {report.deployment}", err=True)
+        if not settings["foreground"]:
+            click.echo(f"\nnext: longreach verify {plan_path}; stop it: longreach down {report.deployment}", err=True)
     differs = any(finding.severity == "error" for instance in report.instances for finding in instance.findings)
     return 1 if differs else 0
 
@@ -74,7 +75,7 @@ def start(
         foreground=foreground,
         limits=WaitLimits(stall_s=stall_s),
     )
-    progress = LaunchProgress()
+    progress = LaunchProgress(shows_comparison=foreground)
     try:
         return launch_up(specs, settings, progress)
     finally:
@@ -110,7 +111,7 @@ def status(*, as_json: bool) -> int:
 @click.argument("name", required=False, shell_complete=_complete_deployment)
 @click.option("-n", "--lines", default=40, show_default=True, type=click.IntRange(min=0), help="Last lines to show.")
 @click.option("-f", "--follow", is_flag=True, help="Go on as the engine writes, until it ends.")
-@click.option("--events", is_flag=True, help="Only the lines that longreach understands.")
+@click.option("--events", is_flag=True, help="Count and show only lines that longreach understands.")
 @json_option
 def logs(name: str | None, *, lines: int, follow: bool, events: bool, as_json: bool) -> None:
     """What the engine of a deployment wrote; also after it is gone. With --json one object a line."""
@@ -119,10 +120,8 @@ def logs(name: str | None, *, lines: int, follow: bool, events: bool, as_json: b
 
     folder = default_state_folder()
     deployment = name or _only_deployment()
-    records = follow_logs(folder, deployment, lines) if follow else read_logs(folder, deployment, lines)
-    for record in records:
-        if events and record.event is None:
-            continue
+    read = follow_logs if follow else read_logs
+    for record in read(folder, deployment, lines, only_events=events):
         if as_json:
             _echo_record(record)
         else:
@@ -142,14 +141,16 @@ def _only_deployment() -> str:
     from longreach.errors import UsageError
     from longreach.launch.state import default_state_folder
 
-    known = default_state_folder().deployments()
+    folder = default_state_folder()
+    known = folder.deployments() or folder.logged()  # one whose start failed has left its log
     if len(known) == 1:
         return known[0]
-    why = f"known are {', '.join(known)}" if known else "nothing is running"
-    raise UsageError("which deployment is not clear", why, "longreach logs NAME")
+    if not known:
+        raise UsageError("there is no log", "nothing was started here", "longreach up plan.yaml")
+    raise UsageError("which deployment is not clear", f"known are {', '.join(known)}", f"longreach logs {known[0]}")
 
 
-@click.command()
+@click.command(short_help="Stop deployments and clear away what they left.")
 @click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=_complete_deployment)
 @json_option
 def down(names: tuple[str, ...], *, as_json: bool) -> int:

@@ -13,7 +13,7 @@ from longreach.errors import UsageError
 from longreach.units import format_duration
 
 
-@click.command()
+@click.command(short_help="Prove a server: one prompt of exact length, cold and warm.")
 @click.argument("target", metavar="PLAN|URL")
 @click.option("--instance", help="Which instance of the plan. Default: its longest.")
 @click.option("--model", help="Name of the served model, for a URL that serves several.")

@@ -37,10 +37,17 @@ def resolve_engine(argv: Sequence[str], engine: Path | None, environ: Mapping[st
     if found is None:
         raise EngineError(
             f"the engine's command '{command}' is not installed",
-            "looked for " + ", ".join(str(path) for path in candidates),
+            _where(command, engine, candidates),
             "pip install vllm into an environment of its own and name it: --engine /path/to/environment",
         )
     return ResolvedCommand((str(found.absolute()), *argv[1:]), found.resolve().parent)
+
+
+def _where(command: str, engine: Path | None, candidates: Sequence[Path]) -> str:
+    if engine is not None and not engine.exists():
+        return f"there is nothing at {engine}"
+    on_path = f"no '{command}' that may be run is on PATH; " if engine is None and os.sep not in command else ""
+    return f"{on_path}looked for {', '.join(map(str, candidates))}"
 
 
 def _candidates(command: str, engine: Path | None, environ: Mapping[str, str]) -> list[Path]:

@@ -45,16 +45,16 @@ def _last_drawn(line: bytes) -> str:
     return drawn[-1].decode("utf-8", "replace") if drawn else ""
 
 
-def read_last_lines(path: Path, num_lines: int | None = None) -> list[str]:
-    """The last lines of a log (None: all of its last 4 MiB), an unfinished one included."""
+def read_last_lines(path: Path) -> list[str]:
+    """The lines of its last 4 MiB, an unfinished one included."""
     tail, lines = _read_end(path)
-    return _last([*lines, *tail.read_rest()], num_lines)
+    return [*lines, *tail.read_rest()]
 
 
-def open_tail(path: Path, num_lines: int) -> tuple[list[str], LogTail]:
-    """The last complete lines, and the tail that goes on right behind them: nothing is lost or told twice."""
+def open_tail(path: Path) -> tuple[list[str], LogTail]:
+    """The complete lines of its last 4 MiB, and the tail that goes on right behind them: nothing is lost or told twice."""
     tail, lines = _read_end(path)
-    return _last(lines, num_lines), tail
+    return lines, tail
 
 
 def _read_end(path: Path) -> tuple[LogTail, list[str]]:
@@ -63,7 +63,3 @@ def _read_end(path: Path) -> tuple[LogTail, list[str]]:
         tail.offset = max(0, path.stat().st_size - _FIRST_LOOK_BYTES)
     is_cut = tail.offset > 0
     return tail, tail.read_lines()[1 if is_cut else 0 :]
-
-
-def _last(lines: list[str], num_lines: int | None) -> list[str]:
-    return lines if num_lines is None else lines[len(lines) - min(num_lines, len(lines)) :]

@@ -49,28 +49,39 @@ def _is_readable(path: Path) -> bool:
     return os.access(path, os.R_OK) or not path.exists()
 
 
-def read_logs(folder: StateFolder, deployment: str, num_lines: int) -> tuple[LogRecord, ...]:
-    """The last lines of each instance's log, one instance after the other."""
+def read_logs(
+    folder: StateFolder, deployment: str, num_lines: int, *, only_events: bool = False
+) -> tuple[LogRecord, ...]:
+    """The last lines of each instance's log, one instance after the other. `only_events` counts and gives only lines with
+    an event.
+    """
     paths = log_paths(folder, deployment)
     return tuple(
-        _record(instance, line) for instance, path in paths.items() for line in read_last_lines(path, num_lines)
+        record
+        for instance, path in paths.items()
+        for record in _last_records(instance, read_last_lines(path), num_lines, only_events=only_events)
     )
 
 
 def follow_logs(
-    folder: StateFolder, deployment: str, num_lines: int = 0, poll_s: float = _POLL_S
+    folder: StateFolder,
+    deployment: str,
+    num_lines: int = 0,
+    poll_s: float = _POLL_S,
+    *,
+    only_events: bool = False,
 ) -> Iterator[LogRecord]:
     """The last lines of the logs, then what is added to them, until the engines have ended (at once when they have)."""
     tails: dict[str, LogTail] = {}
     for instance, path in log_paths(folder, deployment).items():
-        lines, tails[instance] = open_tail(path, num_lines)
-        yield from (_record(instance, line) for line in lines)
+        lines, tails[instance] = open_tail(path)
+        yield from _last_records(instance, lines, num_lines, only_events=only_events)
     goes_on = True
     while goes_on:
         goes_on = _any_alive(folder, deployment)
         for instance, tail in tails.items():
             lines = tail.read_lines() if goes_on else tail.read_rest()
-            yield from (_record(instance, line) for line in lines)
+            yield from _last_records(instance, lines, len(lines), only_events=only_events)
         if goes_on:
             time.sleep(poll_s)
 
@@ -81,5 +92,10 @@ def _any_alive(folder: StateFolder, deployment: str) -> bool:
     return any(is_alive(instance.process) for instance in instances)
 
 
-def _record(instance: str, line: str) -> LogRecord:
-    return LogRecord(instance, line, parse_log_line(line))
+def _last_records(instance: str, lines: Sequence[str], num_lines: int, *, only_events: bool) -> list[LogRecord]:
+    if not only_events:
+        lines = lines[len(lines) - min(num_lines, len(lines)) :]
+    records = [LogRecord(instance, line, parse_log_line(line)) for line in lines]
+    if only_events:
+        records = [record for record in records if record.event is not None]
+    return records[len(records) - min(num_lines, len(records)) :]

@@ -118,8 +118,9 @@ def _clear_away_earlier(settings: UpSettings) -> None:
         if is_alive(instance.process):
             raise EngineError(
                 f"deployment '{settings.deployment}' already runs",
-                f"engine '{instance.name}' is pid {instance.process.pid} on port {instance.port}",
-                f"longreach down {settings.deployment}",
+                f"engine '{instance.name}' is pid {instance.process.pid} on port {instance.port}"
+                + (f", started from {state.plan_path}" if state.plan_path else ""),
+                f"longreach down {settings.deployment}, or give this one a name of its own: --name NAME",
             )
     for instance in state.instances:
         end_engine(instance, settings.stop_times)

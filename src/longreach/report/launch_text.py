@@ -8,6 +8,7 @@ from longreach.launch.status import InstanceStatus
 from longreach.launch.up import InstanceReport, UpReport
 from longreach.report.findings_text import render_findings
 from longreach.report.style import Paint, table
+from longreach.rules.finding import Finding
 from longreach.units import format_duration
 
 _COLOUR = {"pass": "green", "fail": "red", "cannot tell": "yellow"}
@@ -20,12 +21,18 @@ def render_up(report: UpReport, paint: Paint) -> str:
     for instance in report.instances:
         lines += [*_instance(instance, paint), ""]
     findings = [finding for instance in report.instances for finding in instance.findings]
-    lines += (
-        render_findings(findings, paint)
-        if findings
-        else [paint("The engine runs as planned, as far as it says.", "green")]
-    )
-    return "\n".join(lines)
+    return "\n".join([*lines, *_render_differences(findings, paint)])
+
+
+def render_comparison(observations: Sequence[Observation], findings: Sequence[Finding], paint: Paint) -> list[str]:
+    """One engine against its plan."""
+    return [*render_observations(observations, paint), *_render_differences(findings, paint)]
+
+
+def _render_differences(findings: Sequence[Finding], paint: Paint) -> list[str]:
+    if findings:
+        return render_findings(findings, paint)
+    return [paint("The engine runs as planned, as far as it says.", "green")]
 
 
 def _instance(instance: InstanceReport, paint: Paint) -> list[str]:
@@ -81,7 +88,9 @@ def render_status(instances: Sequence[InstanceStatus], paint: Paint) -> str:
             parts.append(f"KV {100 * item.kv_cache_usage:.1f} % used")
         lines.append("  ".join(parts))
         if item.life != "alive":
-            lines.append(f"  {item.note}; clean up: longreach down {item.deployment}")
+            pids = ", ".join(map(str, item.orphan_pids))
+            orphans = f"; {len(item.orphan_pids)} of its processes still run (pid {pids})" if pids else ""
+            lines.append(f"  {item.note}{orphans}; clean up: longreach down {item.deployment}")
     return "\n".join(lines)
 
 
