@@ -5,6 +5,11 @@ from pathlib import Path
 import pytest
 
 from longreach.cli.plan_file import read_plan
+from longreach.engine.release import DEFAULT_RELEASE, get_release
+from longreach.hardware.machine import machine_from
+from longreach.model.source import load_model
+from longreach.plan.build import make_plan
+from longreach.plan.goal import Goal, NamedGoal
 from longreach.report.plan_text import render_plan
 from longreach.report.style import Paint, table
 
@@ -38,6 +43,15 @@ def test_colour_changes_no_letter() -> None:
     for code in ("1", "1;32", "1;33", "1;36", "1;31", "32", "2"):
         coloured = coloured.replace(f"\x1b[{code}m", "")
     assert coloured.replace("\x1b[0m", "") == render_plan(plan, Paint())
+
+
+def test_a_machine_without_gpus_is_not_told_of_any() -> None:
+    goal = NamedGoal("main", Goal(max_model_len=4096, kv_cache_memory_bytes=2**30))
+    model, release = load_model("qwen2.5-0.5b", None), get_release(DEFAULT_RELEASE)
+    text = render_plan(make_plan(model, machine_from(None, 0), release, [goal]), Paint())
+    assert "blocks of" in text
+    assert "GPU" not in text.partition("Command")[0]
+    assert "\n  memory" in text
 
 
 def test_a_table_aligns_numbers_to_the_right() -> None:

@@ -75,17 +75,20 @@ def _sizes(instance: InstancePlan) -> str:
 
 def _capacity(instance: InstancePlan) -> list[str]:
     lines = []
+    per_gpu = " per GPU" if instance.gpu_indices else ""
     if instance.memory and instance.memory.weights_bytes:
         weights = _bytes_range(instance.memory.weights_bytes)
         lines.append(
-            f"  weights     {weights} per GPU ({instance.memory.weights_certainty}: {instance.memory.weights_source})"
+            f"  weights     {weights}{per_gpu} ({instance.memory.weights_certainty}: {instance.memory.weights_source})"
         )
     if (cache := instance.kv_cache) and cache.num_blocks:
         lines.append(
             f"  KV cache    {cache.num_blocks:,} blocks of {cache.block_size:,} tokens, "
-            f"{format_bytes(cache.bytes_per_block)} each per GPU ({cache.certainty})"
+            f"{format_bytes(cache.bytes_per_block)} each{per_gpu} ({cache.certainty})"
         )
-    rows = [_tier_row(tier) for tier in instance.tiers if tier.capacity_tokens != 0]
+    rows = [
+        _tier_row(tier, has_gpus=bool(instance.gpu_indices)) for tier in instance.tiers if tier.capacity_tokens != 0
+    ]
     lines += table([("tier", "tokens", "bytes", "certainty", ""), *rows], frozenset({1, 2})) if rows else []
     if cache and cache.starts:
         lines.append(
@@ -106,11 +109,14 @@ def _capacity(instance: InstancePlan) -> list[str]:
     return lines
 
 
-def _tier_row(tier: PlannedTier) -> tuple[str, str, str, str, str]:
+def _tier_row(tier: PlannedTier, *, has_gpus: bool) -> tuple[str, str, str, str, str]:
     tokens = "unknown" if tier.capacity_tokens is None else format_tokens(tier.capacity_tokens)
     tokens = f"<= {tokens}" if tier.certainty == "bound" else tokens
     size = "unbounded" if tier.capacity_bytes is None else format_bytes(tier.capacity_bytes)
-    return (tier.name, tokens, size, tier.certainty, tier.note)
+    name = (
+        tier.name if has_gpus or tier.name != "gpu" else "memory"
+    )  # what vLLM calls the GPU's cache holds it all here
+    return (name, tokens, size, tier.certainty, tier.note)
 
 
 def _speed(instance: InstancePlan, paint: Paint, *, verbose: bool) -> list[str]:
