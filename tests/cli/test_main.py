@@ -66,9 +66,18 @@ with socket.create_server(("127.0.0.1", 0)) as server:
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_every_way_to_stop_gives_the_partial_report(number: signal.Signals) -> None:
-    command = [sys.executable, "-c", WAITS_FOR_AN_ANSWER, str(int(number))]
+@pytest.mark.parametrize(
+    ("number", "before"),
+    [
+        (signal.SIGINT, ""),
+        (signal.SIGTERM, ""),
+        (signal.SIGHUP, ""),
+        (signal.SIGTERM, "trap '' INT HUP; "),
+    ],
+    ids=["ctrl-c", "kill", "closed terminal", "kill in the background"],
+)
+def test_every_way_to_stop_gives_the_partial_report(number: signal.Signals, before: str) -> None:
+    command = ["sh", "-c", f'{before}exec "$@"', "sh", sys.executable, "-c", WAITS_FOR_AN_ANSWER, str(int(number))]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert ended.returncode == 130
     assert "stopped early" in ended.stdout

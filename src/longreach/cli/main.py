@@ -66,9 +66,7 @@ def _stop_as_by_ctrl_c() -> None:
 
 
 def _interrupt(_number: int, _frame: object) -> None:
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell
-        raise KeyboardInterrupt
-    signal.raise_signal(signal.SIGINT)
+    raise KeyboardInterrupt
 
 
 def run(argv: list[str] | None = None) -> int:

@@ -47,12 +47,11 @@ def up(plan_path: Path, *, as_json: bool, dry_run: bool, **settings: Any) -> int
     report = start(launch_specs(plan), plan_path, **settings)
     if as_json:
         echo_json(asdict(report))
-    else:
+    elif not settings["foreground"]:  # there it was shown while the engine ran
         from longreach.report.launch_text import render_up
 
         click.echo(render_up(report, stdout_paint()))
-        if not settings["foreground"]:
-            click.echo(f"\nnext: longreach verify {plan_path}; stop it: longreach down {report.deployment}", err=True)
+        click.echo(f"\nnext: longreach verify {plan_path}; stop it: longreach down {report.deployment}", err=True)
     differs = any(finding.severity == "error" for instance in report.instances for finding in instance.findings)
     return 1 if differs else 0
 

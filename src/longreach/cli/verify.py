@@ -1,7 +1,10 @@
 """`longreach verify`: prove a running instance with one long prompt, cold and warm."""
 
+import contextlib
 import re
+import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -53,16 +56,42 @@ def verify(target: str, *, as_json: bool, **values: Any) -> int:
 
 
 def run_verify(target: Any, settings: Any) -> Any:
-    """Run it with progress on stderr; Ctrl-C gives the partial report."""
+    """Run it with progress on stderr; Ctrl-C, `kill` and a closed terminal give the partial report."""
     import asyncio
 
     from longreach.measure.verify import verify as measure_verify
 
+    async def run() -> Any:
+        with _cancelling_on_signals():
+            return await measure_verify(target, settings, progress)
+
     progress = _Progress()
     try:
-        return asyncio.run(measure_verify(target, settings, progress))
+        return asyncio.run(run())
     finally:
         progress.close()
+
+
+@contextlib.contextmanager
+def _cancelling_on_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP cancel the current task, as asyncio lets Ctrl-C do; one that is ignored stays ignored."""
+    import asyncio
+
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    found = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
+    before = {number: signal.getsignal(number) for number in found if number is not None}
+    heeded = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; outside the main thread
+        for number in heeded:
+            loop.add_signal_handler(number, task.cancel)
+    try:
+        yield
+    finally:
+        for number, handler in heeded.items():
+            with contextlib.suppress(NotImplementedError, ValueError):
+                if loop.remove_signal_handler(number):
+                    signal.signal(number, handler)
 
 
 def _target(target: str, values: dict[str, Any], settings: Any) -> Any:
@@ -140,9 +169,8 @@ class _Progress:
     def __call__(self, event: Any) -> None:
         name = f"{event.phase} {event.detail}".strip()
         estimate = f" of up to {format_duration(event.estimate_s)}" if event.estimate_s else ""
-        text = f"{name}: {event.state}, {format_duration(event.elapsed_s)}{estimate}"
-        if self._live:
-            self._live.update(text)
+        if self._live and event.state != "finished":
+            self._live.update(f"{name}: {format_duration(event.elapsed_s)}{estimate}")
         if event.state == "finished":
             self._say(f"{name}: done in {format_duration(event.elapsed_s)}")
         elif not self._live and event.state == "started":
