@@ -17,7 +17,7 @@ REFUSALS = {
     "offload-refused": ("offload_needs_gpu", "Worker", "spec_module_path"),
     "port-in-use": ("port_in_use", None, "--port"),
     "too-long": ("max_len_over_derived", None, "max_position_embeddings"),
-    "unknown-flag": ("flag_unknown", None, "longreach lint"),
+    "unknown-flag": ("flag_unknown", None, "vllm serve --help"),
 }
 STARTS = {
     "dense": events.KvCapacityLine("CPU", 131_072, 65_536, 2.0),

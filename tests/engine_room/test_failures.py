@@ -107,7 +107,7 @@ SENTENCES: list[tuple[str, str, str]] = [
         "apt-get install numactl",
     ),
     ("OSError: [Errno 98] Address already in use", "port_in_use", "--port"),
-    ("vllm: error: unrecognized arguments: --rope-scaling {}", "flag_unknown", "longreach lint"),
+    ("vllm: error: unrecognized arguments: --rope-scaling {}", "flag_unknown", "vllm serve --help"),
     (
         "vllm serve: error: argument --kv-cache-memory-bytes: Value 10GiB cannot be converted to <function human_readable_int>",
         "flag_value_invalid",

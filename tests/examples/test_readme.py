@@ -36,3 +36,14 @@ def test_every_linked_page_exists() -> None:
         if not (page.parent / link).exists()
     ]
     assert not broken
+
+
+def test_every_command_that_is_advised_exists() -> None:
+    pages = [path for folder in ("src", "docs") for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]
+    advised = {
+        f"{path.name}: longreach {word}"
+        for path in pages
+        for word in re.findall(r"(?:`|with |fix: )longreach ([a-z-]+)", path.read_text(encoding="utf-8"))
+        if word not in COMMANDS
+    }
+    assert not advised

@@ -8,7 +8,7 @@ from longreach.units import GIB
 
 def test_second_instance_needs_no_split_where_gpus_are_left() -> None:
     (finding,) = yarn_costs_short_prompts.check(with_options(HYBRID, tensor_parallel_size=2))
-    assert "only longer ones with it: a second instance on the GPUs that are free, behind the gateway" in finding.fix
+    assert "only longer ones with it: a second instance on the GPUs that are free, behind a router" in finding.fix
 
 
 def test_full_box_is_split_into_two_instances_where_both_may_fit() -> None:
@@ -28,7 +28,7 @@ def test_a_split_that_cannot_fit_is_not_advised() -> None:
 
 def test_an_odd_number_of_gpus_is_not_halved() -> None:
     (finding,) = yarn_costs_short_prompts.check(with_machine(with_options(HYBRID, tensor_parallel_size=1), num_gpus=1))
-    assert "a second instance on GPUs of its own, behind the gateway" in finding.fix
+    assert "a second instance on GPUs of its own, behind a router" in finding.fix
 
 
 def test_split_is_advised_without_numbers_where_memory_is_unknown() -> None:

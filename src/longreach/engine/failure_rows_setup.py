@@ -242,7 +242,7 @@ _FRONTEND = (
         "flag_unknown",
         r"(?:^|error: )unrecognized arguments: (?P<flags>.*)",
         "this release does not know: {flags}",
-        "remove it, or look up its new name with longreach lint",
+        "remove it, or look up its new name with vllm serve --help",
     ),
     FailurePattern(
         "json_quoting",

@@ -73,8 +73,8 @@ def _two_instances(deployment: Deployment, native: int) -> str:
     else:
         split = _half_each(deployment, native)
     return (
-        f"serve prompts up to {native} tokens without YaRN and only longer ones with it: {split}, behind the gateway, "
-        "which routes by length; or take the smallest factor that reaches your length"
+        f"serve prompts up to {native} tokens without YaRN and only longer ones with it: {split}, behind a router "
+        "that knows prompt lengths; or take the smallest factor that reaches your length"
     )
 
 

@@ -48,7 +48,7 @@ def ttft_wish_unlikely(deployment: Deployment) -> Iterator[Diagnosis]:
     yield Diagnosis(
         f"a first token after {format_duration(wish)} is not to be expected for {speed.prompt_tokens} cold tokens",
         f"{_work(speed)}: {format_duration(cold.low or 0)}{high} are expected from measurements of such boxes",
-        "measure it with longreach bench before you promise it; a warm prefix comes back far sooner",
+        "measure it with longreach verify before you promise it; a warm prefix comes back far sooner",
     )
 
 
