@@ -1,4 +1,4 @@
-"""Quantities with units: parsing what people type and printing what people read. Pure.
+"""Quantities with units: parsing what people type, printing what people read, rounding counts exactly. Pure.
 
 Memory is bytes inside and GiB (2^30) outside; bandwidth in GB/s is decimal. Token counts follow vLLM's own
 suffixes: lower-case `k m g t` are decimal, upper-case `K M G T` binary (`750k` = 750,000, `1M` = 1,048,576).
@@ -87,3 +87,13 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
     folded = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), list(folded), n=3, cutoff=0.5)
     return f"did you mean {' or '.join(repr(folded[name]) for name in close)}?" if close else ""
+
+
+def ceil_div(dividend: int, divisor: int) -> int:
+    """The least integer that is not below dividend / divisor."""
+    return -(-dividend // divisor)
+
+
+def round_up(value: int, multiple: int) -> int:
+    """The least multiple of `multiple` that is not below `value`."""
+    return ceil_div(value, multiple) * multiple

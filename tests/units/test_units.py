@@ -1,7 +1,7 @@
 import pytest
 
 from longreach.errors import UsageError
-from longreach.units import did_you_mean, format_bytes, format_duration, parse_bytes, parse_tokens
+from longreach.units import ceil_div, did_you_mean, format_bytes, format_duration, parse_bytes, parse_tokens, round_up
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,10 @@ def test_byte_sizes_use_the_largest_binary_unit() -> None:
 def test_a_near_miss_is_suggested_whatever_its_case() -> None:
     assert "'RTX 4090'" in did_you_mean("rtx4090", ("RTX 4090", "A100"))
     assert did_you_mean("zzz", ("RTX 4090",)) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "multiple", "quotient", "rounded"), [(0, 16, 0, 0), (1, 16, 1, 16), (32, 16, 2, 32), (33, 16, 3, 48)]
+)
+def test_rounding_up_is_exact(value: int, multiple: int, quotient: int, rounded: int) -> None:
+    assert (ceil_div(value, multiple), round_up(value, multiple)) == (quotient, rounded)

@@ -19,6 +19,7 @@ from longreach.forecast.work import (
     prefill_work,
     ring_share,
 )
+from longreach.units import ceil_div
 
 _REQUEST_OVERHEAD_S = (0.005, 0.050)  # HTTP, tokenizing, scheduling
 _CHUNK_OVERHEAD_S = (0.001, 0.010)  # one engine step beside its kernels
@@ -91,7 +92,7 @@ def ttft_lower_bound(setting: Setting) -> LowerBound | None:
     message_bytes = work.all_reduce_bytes / ring_share(request.tp_size) if request.tp_size > 1 else 0.0
 
     def with_gpus(count: int) -> LowerBound:
-        group = -(-count // request.pp_size)
+        group = ceil_div(count, request.pp_size)
         link = message_bytes * ring_share(group) / setting.link.all_reduce_best_bytes_per_s if setting.link else 0.0
         limits: dict[Limit, float] = {"compute": compute / count, "link": link, "weights": read / count}
         limit = max(limits, key=limits.__getitem__)

@@ -23,6 +23,7 @@ from longreach.model.spec import (
     MlaLayer,
     ModelSpec,
 )
+from longreach.units import ceil_div
 
 _ACTIVATION_BYTES = 2
 _ALL_REDUCES_PER_LAYER = 2
@@ -33,7 +34,7 @@ def prefill_work(
     model: ModelSpec, prompt_tokens: int, tp_size: int, chunk_tokens: int, pp_size: int = 1
 ) -> PrefillWork:
     """Work of one cold prompt by the target model; `chunk_tokens` is max-num-batched-tokens."""
-    layers_per_gpu = -(-model.num_layers // pp_size)
+    layers_per_gpu = ceil_div(model.num_layers, pp_size)
     messages = _ALL_REDUCES_PER_LAYER * layers_per_gpu * prompt_tokens * model.hidden_size * _ACTIVATION_BYTES
     return PrefillWork(
         linear_flops=linear_flops(model, prompt_tokens),
@@ -45,7 +46,7 @@ def prefill_work(
 
 def num_prefill_chunks(prompt_tokens: int, chunk_tokens: int) -> int:
     """Engine steps that a prompt takes: ceil(prompt / max-num-batched-tokens)."""
-    return -(-prompt_tokens // chunk_tokens)
+    return ceil_div(prompt_tokens, chunk_tokens)
 
 
 def ring_share(num_gpus: int) -> float:

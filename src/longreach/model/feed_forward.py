@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from longreach.model.decoder import Decoder
 from longreach.model.fields import Fields
+from longreach.units import round_up
 
 _NUM_EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
 _TOP_K = ("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "moe_top_k", "top_k_experts")
@@ -109,7 +110,7 @@ def removed_blocks(decoder: Decoder, traits: FeedForwardTraits) -> tuple[Block, 
         if attention is None or mlp is None:
             return None
         multiplier = mlp.number("ffn_mult") or 0.0
-        width = _round_up(int(2 * multiplier * hidden / 3), 256)  # vLLM, nemotron_nas.py
+        width = round_up(int(2 * multiplier * hidden / 3), 256)  # vLLM, nemotron_nas.py
         size = 0 if mlp.flag("no_op") else traits.matrices * hidden * width + hidden
         size += 0 if attention.flag("no_op") else hidden
         blocks.append(Block(size, size))
@@ -136,7 +137,7 @@ def short_conv_blocks(decoder: Decoder, traits: FeedForwardTraits) -> tuple[Bloc
     if not text.flag("block_auto_adjust_ff_dim") or has_experts(text):
         return standard_blocks(decoder, traits)
     width = int(2 * text.count("block_ff_dim", "intermediate_size") / 3)
-    width = _round_up(
+    width = round_up(
         int(width * (text.number("block_ffn_dim_multiplier") or 1.0)), text.count("block_multiple_of") or 1
     )
     size = traits.matrices * decoder.hidden_size * width + traits.norms * decoder.hidden_size
@@ -227,10 +228,6 @@ def _per_layer_input(decoder: Decoder) -> Block:
     width = decoder.text.count("hidden_size_per_layer_input")
     size = 2 * decoder.hidden_size * width + decoder.hidden_size if width else 0
     return Block(size, size)
-
-
-def _round_up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple
 
 
 def total_of(blocks: Iterable[Block]) -> Block:

@@ -18,7 +18,7 @@ from longreach.plan.values import Choice
 from longreach.sizing.kv_cache import concurrency_at, size_kv_cache
 from longreach.sizing.memory import MemoryRequest, budget_memory
 from longreach.sizing.values import KvCacheRequest, KvCapacity, MemoryBudget, RopePlan
-from longreach.units import GIB, MIB, format_bytes
+from longreach.units import GIB, MIB, format_bytes, round_up
 
 _STEP_BYTES = 256 * MIB  # chosen KV sizes are whole steps: people read and compare them
 
@@ -130,7 +130,7 @@ def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> 
         yield _try(setting, dtype, max(sure - setting.ipc_bytes, 0), sure or None, why)
     for dtype in dtypes:
         needed = _try(setting, dtype, max(low, 0), None).capacity.needed_bytes_per_gpu
-        rendered = -(-(needed + setting.ipc_bytes) // _STEP_BYTES) * _STEP_BYTES
+        rendered = round_up(needed + setting.ipc_bytes, _STEP_BYTES)
         if rendered - setting.ipc_bytes <= high:
             risk = "" if _budget(setting, rendered).fits else "; the start may run out of memory"
             left = f"{format_bytes(max(low, 0))} to {format_bytes(high)}"
@@ -181,7 +181,7 @@ def _check_block_size(block_size: int | None, kernel_block_size: int) -> None:
         raise UsageError(
             f"no attention kernel takes blocks of {block_size} tokens here",
             f"blocks must be multiples of {kernel_block_size} tokens",
-            f"--block-size {-(-block_size // kernel_block_size) * kernel_block_size}",
+            f"--block-size {round_up(block_size, kernel_block_size)}",
         )
 
 

@@ -7,7 +7,7 @@ from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
 from longreach.sizing.kv_cache import plan_kv_cache, size_kv_cache
-from longreach.units import format_bytes
+from longreach.units import ceil_div, format_bytes
 
 _BOUNDED_KINDS = ("sliding_window", "chunked_local")
 _SMALL_CHUNK = 2048  # vLLM's default on cards below 70 GiB
@@ -51,7 +51,7 @@ def concurrency_not_met(deployment: Deployment) -> Iterator[Diagnosis]:
     if held >= wanted:
         return
     of_each = f" of each of {engines} engines" if engines > 1 else ""
-    needed = (blocks * -(-wanted // engines) + 1) * capacity.bytes_per_block
+    needed = (blocks * ceil_div(wanted, engines) + 1) * capacity.bytes_per_block
     room = deployment.kv_room_bytes
     more_fits = room is not None and room[0] >= needed
     yield Diagnosis(

@@ -13,6 +13,7 @@ from longreach.model.spec import (
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.units import round_up
 
 _VOCAB_PADDING = 64  # the engine pads the vocabulary to a multiple of this before it splits it
 _GROUP_SIZE = 128  # the usual group of W4A16 checkpoints
@@ -39,7 +40,7 @@ def tp_does_not_divide_heads(deployment: Deployment) -> Iterator[Diagnosis]:
 def tp_does_not_divide_vocabulary(deployment: Deployment) -> Iterator[Diagnosis]:
     """Embedding and output head are split by rows, after padding to a multiple of 64."""
     tp, vocabulary = deployment.tp_size, deployment.model.vocab_size
-    padded = -(-vocabulary // _VOCAB_PADDING) * _VOCAB_PADDING
+    padded = round_up(vocabulary, _VOCAB_PADDING)
     if padded % tp == 0:
         return
     yield Diagnosis(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
-from longreach.units import GIB, format_bytes, format_duration
+from longreach.units import GIB, ceil_div, format_bytes, format_duration
 
 _WORTHWHILE_RATIO = 2  # host tokens per GPU token below which a tier gains next to nothing
 
@@ -106,7 +106,7 @@ def cpu_tier_exceeds_shm(deployment: Deployment) -> Iterator[Diagnosis]:
     yield Diagnosis(
         f"the CPU tier of {format_bytes(total)} does not fit /dev/shm",
         f"{format_bytes(shm)} are in /dev/shm{known}; the tier is a file there, checked at start",
-        f"mount -o remount,size={-(-total * 11 // 10 // GIB)}G /dev/shm (in a container: --ipc=host, or --shm-size)",
+        f"mount -o remount,size={ceil_div(total * 11, 10 * GIB)}G /dev/shm (in a container: --ipc=host, or --shm-size)",
     )
 
 

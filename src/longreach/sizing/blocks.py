@@ -10,10 +10,10 @@ from math import lcm
 
 from longreach.errors import UsageError
 from longreach.model.spec import MlaLayer, RecurrentLayer
-from longreach.sizing.arithmetic import ceil_div, round_up
 from longreach.sizing.formats import KvFormat, cannot_store, get_kv_format
 from longreach.sizing.state import aligns_to_flashinfer, state_bytes_per_gpu
 from longreach.sizing.values import KvCacheRequest
+from longreach.units import ceil_div, round_up
 
 _CONFIG_BLOCK_SIZE = 16  # recurrent layers without attention keep the size of vLLM's configuration
 _MLA_BLOCK_MULTIPLE = 128  # latent kernels want whole runs of 128 tokens from hybrid models

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from longreach.errors import UnknownModelError, UsageError
 from longreach.model.spec import AttentionLayer, CrossAttentionLayer, IndexerLayer, MlaLayer
-from longreach.units import did_you_mean
+from longreach.units import ceil_div, did_you_mean
 
 DTYPE_BYTES = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2}
 
@@ -58,8 +58,8 @@ def _turboquant(name: str) -> KvFormat:
     key_bits, value_bits = _TURBOQUANT_BITS[name]
 
     def head_bytes(k: int, _: int) -> int:
-        key = k if key_bits == 8 else -(-k * key_bits // 8) + 2  # a float16 norm beside packed keys
-        value = -(-k * value_bits // 8) + 4  # a float16 scale and zero
+        key = k if key_bits == 8 else ceil_div(k * key_bits, 8) + 2  # a float16 norm beside packed keys
+        value = ceil_div(k * value_bits, 8) + 4  # a float16 scale and zero
         return key + value + (key + value) % 2
 
     return KvFormat(name, head_bytes, None, kernel_block_sizes=(16, 32, 64, 128), keeps_boundary_layers=True)

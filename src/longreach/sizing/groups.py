@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from longreach.errors import UnknownModelError, UsageError
-from longreach.sizing.arithmetic import ceil_div
 from longreach.sizing.pages import LayerCache
+from longreach.units import ceil_div
 
 _NEAR = 1.5  # buckets within this factor share the larger one's size instead of splitting by the smaller
 

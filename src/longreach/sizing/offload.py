@@ -9,9 +9,8 @@ Read in vLLM 0.32 (`v1/kv_offload`). A tier never extends what one running reque
 
 from longreach.errors import UsageError
 from longreach.model.spec import IndexerLayer, MlaLayer
-from longreach.sizing.arithmetic import round_up
 from longreach.sizing.values import KvCacheRequest, KvCapacity, KvGroup, TierCapacity
-from longreach.units import Certainty, format_bytes
+from longreach.units import Certainty, format_bytes, round_up
 
 _REGION_ALIGNMENT_BYTES = 4096
 _GROWING_KINDS = ("full_attention", "mla")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from longreach.sizing.arithmetic import ceil_div
+from longreach.units import ceil_div
 
 KvKind = Literal["full_attention", "mla", "sliding_window", "chunked_local", "recurrent", "cross_attention"]
 

@@ -8,9 +8,8 @@ the down-projections of latent attention, and KV heads that are fewer than the G
 from dataclasses import dataclass
 
 from longreach.model.spec import AttentionLayer, IndexerLayer, MlaLayer, ModelSpec
-from longreach.sizing.arithmetic import ceil_div
 from longreach.sizing.formats import DTYPE_BYTES
-from longreach.units import GIB, Certainty
+from longreach.units import GIB, Certainty, ceil_div
 
 _BITS: dict[str, tuple[float, float]] = {  # of a body parameter, scales included: least, most
     "fp8": (8.0, 8.3),
