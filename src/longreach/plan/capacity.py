@@ -77,8 +77,14 @@ def fit_kv_cache(setting: Setting) -> Fit:
     memory = _budget(setting, goal.kv_cache_memory_bytes)
     if memory.kv_bytes is None:
         return Fit(None, None, memory, goal.kv_cache_dtype or "auto", None, ())
-    ways = list(_ways(setting, memory, memory.kv_bytes))
-    taken = next((way for way in ways if _serves(way, setting)), None) or _nearest(ways)
+    ways: list[_Try] = []
+    for way in _ways(setting, memory, memory.kv_bytes):
+        ways.append(way)
+        if _serves(way, setting):
+            taken = way
+            break
+    else:
+        taken = _nearest(ways)
     if goal.kv_cache_memory_bytes is None and taken.rendered_bytes is not None:
         memory = _budget(setting, taken.rendered_bytes)
     return Fit(
@@ -126,11 +132,13 @@ def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> 
         return
     sure = max((low + setting.ipc_bytes) // _STEP_BYTES * _STEP_BYTES, 0)
     why = f"what is surely left of the card beside weights and activations ({memory.kv_certainty}), in whole steps"
+    needed: dict[str, int] = {}
     for dtype in dtypes:  # vLLM takes no flag of zero bytes: where nothing is surely left, none is written
-        yield _try(setting, dtype, max(sure - setting.ipc_bytes, 0), sure or None, why)
-    for dtype in dtypes:
-        needed = _try(setting, dtype, max(low, 0), None).capacity.needed_bytes_per_gpu
-        rendered = round_up(needed + setting.ipc_bytes, _STEP_BYTES)
+        way = _try(setting, dtype, max(sure - setting.ipc_bytes, 0), sure or None, why)
+        needed[dtype] = way.capacity.needed_bytes_per_gpu
+        yield way
+    for dtype, needed_bytes in needed.items():
+        rendered = round_up(needed_bytes + setting.ipc_bytes, _STEP_BYTES)
         if rendered - setting.ipc_bytes <= high:
             risk = "" if _budget(setting, rendered).fits else "; the start may run out of memory"
             left = f"{format_bytes(max(low, 0))} to {format_bytes(high)}"
