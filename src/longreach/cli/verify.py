@@ -3,7 +3,6 @@
 import contextlib
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from longreach.cli.live_line import LiveLine
 from longreach.cli.params import FILE, TOKENS, FiniteRange, echo_json, json_object, json_option, stdout_paint
 from longreach.errors import UsageError
 from longreach.units import format_duration
@@ -158,32 +158,20 @@ class _Progress:
     """Progress on stderr: a live line on a terminal, one line a step elsewhere."""
 
     def __init__(self) -> None:
-        self._live: Any = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.status import Status
-
-            self._live = Status("", console=Console(stderr=True))
-            self._live.start()
+        self._line = LiveLine()
+        self._line.start()
 
     def __call__(self, event: Any) -> None:
         name = f"{event.phase} {event.detail}".strip()
         estimate = f" of up to {format_duration(event.estimate_s)}" if event.estimate_s else ""
-        if self._live and event.state != "finished":
-            self._live.update(f"{name}: {format_duration(event.elapsed_s)}{estimate}")
+        if event.state != "finished":
+            self._line.update(f"{name}: {format_duration(event.elapsed_s)}{estimate}")
         if event.state == "finished":
-            self._say(f"{name}: done in {format_duration(event.elapsed_s)}")
-        elif not self._live and event.state == "started":
-            self._say(
+            self._line.say(f"{name}: done in {format_duration(event.elapsed_s)}")
+        elif not self._line.is_live and event.state == "started":
+            self._line.say(
                 f"{name}: started{f', expected up to {format_duration(event.estimate_s)}' if event.estimate_s else ''}"
             )
 
-    def _say(self, text: str) -> None:
-        if self._live:
-            self._live.console.print(text, markup=False, highlight=False)
-        else:
-            click.echo(text, err=True)
-
     def close(self) -> None:
-        if self._live:
-            self._live.stop()
+        self._line.close()
