@@ -105,7 +105,9 @@ def plan(model: str, *, as_json: bool, verbose: bool, output: Path | None, **val
         echo_json(unknown_document(model, release, error))
         return error.exit_code
     if output is not None:
-        _write(output, made)
+        from longreach.cli.plan_file import write_plan
+
+        write_plan(output, made)
     if as_json:
         echo_json(plan_to_document(made))
     else:
@@ -114,9 +116,3 @@ def plan(model: str, *, as_json: bool, verbose: bool, output: Path | None, **val
             click.echo(f"\nwritten to {output}; next: longreach up {output}", err=True)
     has_error = any(finding.severity == "error" for finding in made.findings)
     return 0 if made.verdict == "fits" and not has_error else 1
-
-
-def _write(path: Path, made: Any) -> None:
-    from longreach.cli.plan_file import write_plan
-
-    write_plan(path, made)

@@ -43,7 +43,7 @@ class YarnOptions:
 
     def __post_init__(self) -> None:
         """Drop the keys that YaRN itself sets; vLLM refuses a dict where `rope_type` and the older `type` disagree."""
-        kept = tuple((key, _frozen(value)) for key, value in self.rope_parameters if key not in YARN_KEYS)
+        kept = tuple((key, freeze(value)) for key, value in self.rope_parameters if key not in YARN_KEYS)
         object.__setattr__(self, "rope_parameters", kept)
 
     @property
@@ -52,9 +52,9 @@ class YarnOptions:
         return round(self.factor * self.original_max_position_embeddings)
 
 
-def _frozen(value: object) -> object:
+def freeze(value: object) -> object:
     """JSON lists as tuples, so that options compare and hash as values."""
-    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value
+    return tuple(freeze(item) for item in value) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True, slots=True)

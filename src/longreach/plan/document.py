@@ -11,7 +11,7 @@ from typing import Any
 
 from longreach.engine.checks import check_options, raise_problems
 from longreach.engine.command import parse_command
-from longreach.engine.options import EngineOptions, ServeCommand
+from longreach.engine.options import EngineOptions, ServeCommand, freeze
 from longreach.engine.release import Release, get_release
 from longreach.engine.shell import render_shell
 from longreach.errors import InputFileError, LongreachError, UnknownModelError
@@ -98,7 +98,7 @@ def _structure(document: dict[str, Any], origin: str) -> Plan:
 
     converter = Converter(forbid_extra_keys=True, detailed_validation=True)
     converter.register_structure_hook(EngineOptions, lambda value, _: value)
-    converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: _frozen(value))
+    converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: freeze(value))
     for kind in (int, float, str, bool):
         converter.register_structure_hook(kind, _strict)
     try:
@@ -125,10 +125,6 @@ def _strict(value: Any, kind: type) -> Any:
     if type(value) is not kind or (type(value) is float and not math.isfinite(value)):
         raise ValueError(f"expected {kind.__name__}, found {str(value)[:80]!r}")
     return value
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:

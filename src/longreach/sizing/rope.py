@@ -17,7 +17,7 @@ LARGEST_FACTOR = 64
 """No model is published with more; 40 and 32 are the largest known (DeepSeek-V3, gpt-oss)."""
 
 _STRETCHABLE_TYPES = ("default", "yarn")
-_LARGEST_FACTOR = 10_000  # beyond any published model, and still far from overflow
+_MOST_READABLE = 10_000  # a larger factor is a slip of the keyboard, and would overflow
 _FACTOR_STEP = 0.5
 _MROPE_ROWS = 4
 
@@ -133,10 +133,10 @@ def _parse_factor(yarn: str) -> float | None:
         factor = float(yarn)
     except ValueError:
         factor = 0.0
-    if not isfinite(factor) or not 1 <= factor <= _LARGEST_FACTOR:
+    if not isfinite(factor) or not 1 <= factor <= _MOST_READABLE:
         raise UsageError(
             f"YaRN factor '{yarn}' is not understood",
-            f"expected auto, none or a number from 1 to {_LARGEST_FACTOR}",
+            f"expected auto, none or a number from 1 to {_MOST_READABLE}",
             "--yarn auto",
         )
     return factor
