@@ -26,6 +26,8 @@ def plan_to_document(plan: Plan) -> dict[str, Any]:
     document = asdict(plan)
     for instance in document["instances"]:
         del instance["options"]
+    for finding in document["findings"]:
+        del finding["edit"]  # of foreign commands only
     schema = document.pop("schema")
     return {"schema": schema, **_plain(document)}
 

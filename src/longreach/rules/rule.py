@@ -1,33 +1,44 @@
-"""What a rule is: a small pure function from a deployment to diagnoses, with a code, a page and the releases it holds for."""
+"""What a rule is: a small pure function from a subject to diagnoses, with a code, a page and the releases it holds for.
+
+The subject is a `Deployment` (what a plan or a readable command amounts to) or a `WrittenCommand` (the words of a foreign command).
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from longreach.engine.release import Release
 from longreach.rules.deployment import Deployment
-from longreach.rules.finding import Finding, FindingKind, Severity
+from longreach.rules.edit import Edit
+from longreach.rules.finding import Finding, FindingKind, Outcome, Severity
 from longreach.rules.remedy import Remedy
+
+
+class _Subject(Protocol):
+    @property
+    def release(self) -> Release: ...
+
+
+S = TypeVar("S", bound=_Subject)
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What a rule found in one deployment; code, severity and cause come from the rule."""
+    """What a rule found in one subject; code, severity, cause and outcome come from the rule."""
 
     what: str
     why: str
     fix: str
     remedy: Remedy | None = None
-
-
-Diagnose = Callable[[Deployment], Iterable[Diagnosis]]
+    edit: Edit | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """One check. `first_release` and `last_release` bound the vLLM releases it is true of; None leaves that end open."""
+class Check(Generic[S]):
+    """One rule over subjects of one kind. `first_release` and `last_release` bound the vLLM releases it is true of; None leaves that end open."""
 
     kind: FindingKind
-    diagnose: Diagnose
+    diagnose: Callable[[S], Iterable[Diagnosis]]
     first_release: str | None = None
     last_release: str | None = None
 
@@ -36,22 +47,32 @@ class Rule:
         first, last = _number(self.first_release), _number(self.last_release)
         return (first is None or release.number >= first) and (last is None or release.number <= last)
 
-    def check(self, deployment: Deployment) -> Iterator[Finding]:
-        """The rule's findings on this deployment; none when the rule does not hold for its release."""
-        if not self.applies_to(deployment.release):
+    def check(self, subject: S) -> Iterator[Finding]:
+        """The rule's findings on this subject; none when the rule does not hold for its release."""
+        if not self.applies_to(subject.release):
             return
-        for said in self.diagnose(deployment):
-            yield self.kind.finding(said.what, said.why, said.fix, said.remedy)
+        for said in self.diagnose(subject):
+            yield self.kind.finding(said.what, said.why, said.fix, said.remedy, said.edit)
+
+
+Rule = Check[Deployment]
 
 
 def rule(
-    code: str, severity: Severity, cause: str, title: str, *, first: str | None = None, last: str | None = None
-) -> Callable[[Diagnose], Rule]:
+    code: str,
+    severity: Severity,
+    cause: str,
+    title: str,
+    *,
+    outcome: Outcome | None = None,
+    first: str | None = None,
+    last: str | None = None,
+) -> Callable[[Callable[[S], Iterable[Diagnosis]]], Check[S]]:
     """Make a rule of the decorated function. A rule counts only once its module lists it in `RULES`."""
-    kind = FindingKind(code, severity, cause, title)
+    kind = FindingKind(code, severity, cause, title, outcome)
 
-    def decorate(diagnose: Diagnose) -> Rule:
-        return Rule(kind, diagnose, first, last)
+    def decorate(diagnose: Callable[[S], Iterable[Diagnosis]]) -> Check[S]:
+        return Check(kind, diagnose, first, last)
 
     return decorate
 
