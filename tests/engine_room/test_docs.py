@@ -1,6 +1,7 @@
 """The tables of docs/engine.md are the data: a row that is missing or stale fails here, with the table as it should be."""
 
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,14 @@ def since(first: str | None, last: str | None) -> list[str]:
 
 
 def releases() -> str:
-    names = [field.name for field in fields(RELEASES[0]) if field.name != "version"]
-    words = {True: "yes", False: "no"}
-    rows: list[list[object]] = [
-        [f"`{name}`", *(words.get(value := getattr(release, name), value) for release in RELEASES)] for name in names
-    ]
-    return table(["rule", *(release.version for release in RELEASES)], rows)
+    words = {True: "yes", False: "no", None: "none"}
+    rows: list[list[object]] = []
+    for name in (field.name for field in fields(RELEASES[0]) if field.name != "version"):
+        steps = [RELEASES[0], *(new for old, new in pairwise(RELEASES) if getattr(old, name) != getattr(new, name))]
+        values = [words.get(value := getattr(release, name), value) for release in steps]
+        later = [f"{value} from {release.version}" for value, release in zip(values, steps, strict=True)][1:]
+        rows.append([f"`{name}`", values[0], ", ".join(later)])
+    return table(["rule", "first", "later"], rows)
 
 
 def flags() -> str:
