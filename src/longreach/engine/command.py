@@ -33,6 +33,12 @@ def parse_command(argv: Sequence[str], env: Sequence[tuple[str, str]], release: 
     return reading.options
 
 
+def render_flags(options: EngineOptions) -> dict[str, tuple[str, ...]]:
+    """The words after each flag that the options render, by the flag's spelling; unlike a whole command, nothing is checked."""
+    rendered = (_render_flag(flag, options) for flag in FLAGS)
+    return {words[0]: tuple(words[1:]) for words in rendered if words}
+
+
 def _render_flag(flag: Flag, options: EngineOptions) -> list[str]:
     if flag.key is not None:
         return []

@@ -2,17 +2,27 @@
 
 from dataclasses import dataclass
 
-Value = str | tuple[str, ...] | None
-"""One word, several words of a list flag, or None for a switch."""
-
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Flags by canonical long name (`Use.name`). A set flag replaces all its uses, dotted keys included, or is added at the end."""
+    """Flags by canonical long name (`Use.name`), or by spelling where the release has no such flag.
 
-    set: tuple[tuple[str, Value], ...] = ()
+    A set flag with its values replaces all its uses, dotted keys and the `--no-` half included, or is added at the end.
+    """
+
+    set: tuple[tuple[str, tuple[str, ...]], ...] = ()
     remove: tuple[str, ...] = ()
     remove_words: tuple[int, ...] = ()  # bare words that belong to nothing, by their position in argv
     model: str | None = None  # names another model
     set_env: tuple[tuple[str, str], ...] = ()
     unset_env: tuple[str, ...] = ()
+
+
+def set_flag(name: str, *values: str) -> Edit:
+    """The edit that gives one flag these values."""
+    return Edit(set=((name, values),))
+
+
+def remove_flag(*names: str) -> Edit:
+    """The edit that takes flags out."""
+    return Edit(remove=names)
