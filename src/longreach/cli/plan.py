@@ -1,60 +1,33 @@
 """`longreach plan`: decide, show the arithmetic, write plan.yaml."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from longreach.cli.complete import complete_gpus, complete_model, link_names, release_names
 from longreach.cli.instance_option import instance_goals
 from longreach.cli.params import BYTES, FILE, Names, echo_json, json_option, stdout_paint
 from longreach.cli.plan_options import goal_fields, goal_options
-from longreach.engine.release import DEFAULT_RELEASE, RELEASES
+from longreach.engine.release import DEFAULT_RELEASE
 from longreach.errors import UnknownModelError
 from longreach.plan.goal import Goal
 
 _WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8", "nvfp4", "mxfp4")
 
 
-def _complete_model(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from longreach.model.catalogue import catalogue_names
-
-    names = [CompletionItem(name) for name in catalogue_names() if name.startswith(incomplete.lower())]
-    return names or [CompletionItem(incomplete, type="file")]
-
-
-def _complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from longreach.hardware.catalogue import gpu_names
-
-    count, separator, _ = incomplete.partition("x")
-    prefix = f"{count}x" if separator and count.isdigit() else ""
-    names = (f"{prefix}{name.replace('GeForce ', '').replace(' ', '')}" for name in gpu_names())
-    return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
-
-
-def _links() -> Iterable[str]:
-    from longreach.hardware.links import LINK_NAMES
-
-    return LINK_NAMES
-
-
-def _releases() -> Iterable[str]:
-    return (release.version for release in RELEASES)
-
-
 @click.command(short_help="Does MODEL serve the wanted context on these GPUs, and how?")
-@click.argument("model", shell_complete=_complete_model)
+@click.argument("model", shell_complete=complete_model)
 @click.option("--weights", type=click.Choice(_WEIGHTS), help="Weight format, when the config does not say.")
 @click.option(
     "--gpus",
     metavar="NxGPU",
-    shell_complete=_complete_gpus,
+    shell_complete=complete_gpus,
     help="Cards: 4xRTX4090; cpu for the CPU build. Default: this machine.",
 )
 @click.option(
     "--link",
-    type=Names(_links),
+    type=Names(link_names),
     metavar="LINK",
     help="How the GPUs are joined: pcie4x16, pcie4x16-p2p, pcie5x8, nvlink-bridge, nvlink.",
 )
@@ -72,7 +45,7 @@ def _releases() -> Iterable[str]:
 @click.option(
     "--vllm",
     "release",
-    type=Names(_releases),
+    type=Names(release_names),
     default=DEFAULT_RELEASE,
     show_default=True,
     metavar="RELEASE",

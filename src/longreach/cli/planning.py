@@ -18,7 +18,7 @@ def make_plan_from(model: str, release: str, goals: Sequence[NamedGoal], *, weig
     from longreach.model.source import load_model
 
     known_release = get_release(release)
-    machine = _machine(**place)
+    machine = find_machine(**place)
     quantization: Any = "none" if weights == "bf16" else weights
     return make_plan(
         load_model(model, quantization), machine, known_release, [_on_disk(named, model) for named in goals]
@@ -34,7 +34,8 @@ def _on_disk(named: NamedGoal, model: str) -> NamedGoal:
     return NamedGoal(named.name, replace(named.goal, model_path=str(folder)))
 
 
-def _machine(*, gpus: str | None, link: str | None, ram: int | None, numa: int | None) -> Machine:
+def find_machine(*, gpus: str | None, link: str | None, ram: int | None, numa: int | None) -> Machine:
+    """The machine that was typed, or this one."""
     from longreach.hardware.catalogue import parse_gpus
     from longreach.hardware.machine import machine_from
 

@@ -35,7 +35,10 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Check(Generic[S]):
-    """One rule over subjects of one kind. `first_release` and `last_release` bound the vLLM releases it is true of; None leaves that end open."""
+    """One rule over subjects of one kind.
+
+    `first_release` and `last_release` bound the vLLM releases it is true of; None leaves that end open.
+    """
 
     kind: FindingKind
     diagnose: Callable[[S], Iterable[Diagnosis]]
