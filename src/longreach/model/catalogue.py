@@ -16,7 +16,7 @@ from longreach.units import did_you_mean
 
 _Entry = Mapping[str, object]
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")  # a file of the catalogue has no longer name
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,11 @@ class PublishedSizes:
 def catalogue_names() -> tuple[str, ...]:
     """Every model of the catalogue, sorted."""
     return tuple(sorted(item.name.removesuffix(".json") for item in _folder().iterdir() if item.name.endswith(".json")))
+
+
+def checkpoint_names() -> tuple[str, ...]:
+    """Every published checkpoint that stands for a catalogue model, as lower-case Hub ids."""
+    return tuple(_checkpoints())
 
 
 def find_catalogue_model(reference: str) -> CatalogueMatch | None:

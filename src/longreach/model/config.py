@@ -12,6 +12,7 @@ from longreach.model.parameters import count_parameters
 from longreach.model.quantization import read_forced_kv_cache_dtype, read_quantization
 from longreach.model.rope import read_max_position_embeddings, read_rope
 from longreach.model.spec import KvLayer, ModelSpec, RopeSpec, WeightsSpec
+from longreach.model.widths import read_widths
 
 _TOWERS = ("vision_config", "audio_config", "vision_tower_config", "visual", "sound_config", "speech_config")
 _DTYPES = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16"}
@@ -68,6 +69,7 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
         borrowing_layers=borrowing_layers,
         mtp_supported=family.mtp_supported,
         layer_indices=None if _order_is_unknown(decoder) else tuple(index for index, _ in placed),
+        widths=read_widths(decoder),
     )
     decoder.root.check()
     if not layers:

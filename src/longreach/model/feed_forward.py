@@ -7,10 +7,10 @@ from longreach.model.decoder import Decoder
 from longreach.model.fields import Fields
 from longreach.units import round_up
 
-_NUM_EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
-_TOP_K = ("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "moe_top_k", "top_k_experts")
+NUM_EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
+TOP_K = ("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "moe_top_k", "top_k_experts")
 _NUM_SHARED = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert")
-_EXPERT_SIZE = ("moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size")
+EXPERT_SIZE = ("moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size")
 _SHARED_SIZE = ("shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size")
 _LATENT_SIZE = ("moe_latent_size", "routed_expert_hidden_size")
 
@@ -79,7 +79,7 @@ def dense_and_experts(decoder: Decoder, traits: FeedForwardTraits) -> tuple[Bloc
         sparse = expert_block(decoder, traits)
         if sparse is None:
             return None
-        experts = decoder.text.count(*_NUM_EXPERTS)
+        experts = decoder.text.count(*NUM_EXPERTS)
         fixed = 4 * hidden + experts  # three more norms, the router's scale, a scale an expert
         extra += Block(sparse.total + fixed, sparse.active + fixed)
     norms = Block(traits.norms * hidden, traits.norms * hidden)
@@ -123,10 +123,10 @@ def shortcut_blocks(decoder: Decoder, traits: FeedForwardTraits) -> tuple[Block,
     if dense is None or sparse is None:
         return None
     text, hidden = decoder.text, decoder.hidden_size
-    real, idle = text.count(*_NUM_EXPERTS), text.count("zero_expert_num")
+    real, idle = text.count(*NUM_EXPERTS), text.count("zero_expert_num")
     router = hidden * (real + idle) + real + idle
     experts = sparse.total - real * (hidden + traits.router_bias)
-    active = experts * text.count(*_TOP_K) // (real + idle) if real + idle else 0
+    active = experts * text.count(*TOP_K) // (real + idle) if real + idle else 0
     fixed = router + 4 * hidden
     return (Block(2 * dense.total + experts + fixed, 2 * dense.total + active + fixed),) * decoder.num_layers
 
@@ -157,7 +157,7 @@ def dense_block(decoder: Decoder, traits: FeedForwardTraits) -> Block | None:
 def expert_block(decoder: Decoder, traits: FeedForwardTraits) -> Block | None:
     """Router, routed experts (top-k of them active) and shared experts; experts may work on a narrower latent."""
     text, hidden = decoder.text, decoder.hidden_size
-    count, top_k, width = (first_count(text, *names) for names in (_NUM_EXPERTS, _TOP_K, _EXPERT_SIZE))
+    count, top_k, width = (first_count(text, *names) for names in (NUM_EXPERTS, TOP_K, EXPERT_SIZE))
     if not count or not top_k or not width:
         return None
     latent = first_count(text, *_LATENT_SIZE)
@@ -171,7 +171,7 @@ def expert_block(decoder: Decoder, traits: FeedForwardTraits) -> Block | None:
 
 def has_experts(text: Fields) -> bool:
     """More than one expert."""
-    return (first_count(text, *_NUM_EXPERTS) or 0) > 1
+    return (first_count(text, *NUM_EXPERTS) or 0) > 1
 
 
 def first_count(text: Fields, *names: str) -> int | None:

@@ -149,6 +149,29 @@ class ParameterCount:
     certainty: Literal["exact", "estimate"]
 
 
+@dataclass(frozen=True, slots=True)
+class TowerWidths:
+    """A vision encoder: its hidden size, its MLP, and how patches become tokens of the language model."""
+
+    hidden: int
+    inner: int
+    patches_per_token: int
+    largest_image_tokens: int  # 0: not known
+    outputs_per_token: int = 1  # embeddings handed on for one token (deep-stacked layers add theirs)
+
+
+@dataclass(frozen=True, slots=True)
+class PassWidths:
+    """Columns of the widest activations, whole model: what profiling a forward pass sees. 0: there is none."""
+
+    dense: int  # of a dense MLP
+    expert: int  # of one routed expert
+    shared: int  # of the shared experts, where stated
+    num_experts: int
+    experts_per_token: int
+    tower: TowerWidths | None = None
+
+
 QuantizationName = Literal[
     "none", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8", "nvfp4", "mxfp4", "other"
 ]
@@ -202,6 +225,7 @@ class ModelSpec:
     borrowing_layers: tuple[AttentionLayer, ...] = ()  # attend to an earlier layer's cache: arithmetic, but no cache
     mtp_supported: bool = True  # False: the checkpoint has MTP layers, but vLLM (up to 0.33) has no class for them
     layer_indices: tuple[int, ...] | None = None  # decoder layer of each entry of `layers`; None: not recorded
+    widths: PassWidths | None = None  # None: a model written by hand, without them
 
     @property
     def is_hybrid(self) -> bool:
