@@ -25,7 +25,11 @@ _STEP_BYTES = 256 * MIB  # chosen KV sizes are whole steps: people read and comp
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The KV side of one instance. `capacity` is None when the KV memory is not known."""
+    """The KV side of one instance. `capacity` is None when the KV memory is not known.
+
+    `serves`: length and concurrency are met; `is_sure`: by bytes that are there whatever activations take; `is_narrow`: only
+    with a narrower KV dtype than the model's own.
+    """
 
     request: KvCacheRequest | None
     capacity: KvCapacity | None
@@ -33,6 +37,14 @@ class Fit:
     kv_cache_dtype: str
     kv_cache_memory_bytes: int | None  # to render; None when --gpu-memory-utilization decides
     choices: tuple[Choice, ...]
+    serves: bool = False
+    is_sure: bool = False
+    is_narrow: bool = False
+
+    @property
+    def largest_max_model_len(self) -> int:
+        """The longest request that starts, as far as the KV cache goes; 0: none."""
+        return 0 if self.capacity is None else self.capacity.largest_max_model_len
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +93,10 @@ def fit_kv_cache(setting: Setting) -> Fit:
     for way in _ways(setting, memory, memory.kv_bytes):
         ways.append(way)
         if _serves(way, setting):
-            taken = way
+            taken, serves = way, True
             break
     else:
-        taken = _nearest(ways)
+        taken, serves = _nearest(ways), False
     if goal.kv_cache_memory_bytes is None and taken.rendered_bytes is not None:
         memory = _budget(setting, taken.rendered_bytes)
     return Fit(
@@ -94,6 +106,9 @@ def fit_kv_cache(setting: Setting) -> Fit:
         kv_cache_dtype=taken.kv_cache_dtype,
         kv_cache_memory_bytes=taken.rendered_bytes,
         choices=_choices(setting, taken, ways[0]),
+        serves=serves,
+        is_sure=taken.is_sure,
+        is_narrow=taken.kv_cache_dtype != ways[0].kv_cache_dtype,
     )
 
 
@@ -103,8 +118,8 @@ def _budget(setting: Setting, kv_cache_memory_bytes: int | None) -> MemoryBudget
         MemoryRequest(
             model=setting.model,
             machine=setting.machine,
-            tp_size=settled.tp_size,
-            pp_size=settled.pp_size,
+            tp_size=settled.split.tp_size,
+            pp_size=settled.split.pp_size,
             max_num_batched_tokens=settled.max_num_batched_tokens,
             max_num_seqs=settled.max_num_seqs,
             rope_table_bytes=setting.rope.table_bytes_per_gpu,
@@ -164,9 +179,9 @@ def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheReque
         release=setting.release,
         max_model_len=settled.max_model_len,
         available_bytes_per_gpu=available_bytes,
-        tp_size=settled.tp_size,
-        pp_size=settled.pp_size,
-        dcp_size=settled.dcp_size,
+        tp_size=settled.split.tp_size,
+        pp_size=settled.split.pp_size,
+        dcp_size=settled.split.dcp_size,
         kv_cache_dtype=dtype,
         max_num_batched_tokens=settled.max_num_batched_tokens,
         num_speculative_tokens=speculative.num_speculative_tokens if speculative else 0,
@@ -225,7 +240,7 @@ def _serves(way: _Try, setting: Setting) -> bool:
     if not way.capacity.starts or goal.concurrency is None:
         return way.capacity.starts
     tokens = min(setting.settled.mean_input_tokens + (goal.mean_output_tokens or 0), way.request.max_model_len)
-    return concurrency_at(way.request, tokens) * setting.settled.dp_size >= goal.concurrency
+    return concurrency_at(way.request, tokens) * setting.settled.split.dp_size >= goal.concurrency
 
 
 def _nearest(ways: Sequence[_Try]) -> _Try:
@@ -261,5 +276,6 @@ def _choices(setting: Setting, taken: _Try, first: _Try) -> tuple[Choice, ...]:
         why = f"at the model's own dtype one request needs {needed} per GPU, and {there} is surely there"
         if first.capacity.starts and goal.concurrency is not None:
             why = f"at the model's own dtype fewer than the {goal.concurrency} wanted requests fit at once"
+        why += "; stored with scale 1.0, maybe by another attention backend: compare answers (LR121, LR124)"
         choices.append(Choice("--kv-cache-dtype", taken.kv_cache_dtype, why))
     return tuple(choices)

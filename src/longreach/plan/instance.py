@@ -9,18 +9,19 @@ from longreach.engine.release import Release
 from longreach.engine.shell import render_shell
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
-from longreach.plan.capacity import Fit, Setting, fit_kv_cache
+from longreach.plan.capacity import Fit
+from longreach.plan.count import Case
+from longreach.plan.decide import decide
 from longreach.plan.extra import read_extra, with_dtype, with_extra
 from longreach.plan.goal import Goal, NamedGoal
 from longreach.plan.options import choose_options
-from longreach.plan.settle import Settled, settle
+from longreach.plan.settle import Settled
 from longreach.plan.speed import forecast_instance
 from longreach.plan.tiers import concurrency_at_mean_input, planned_tiers, size_tiers
 from longreach.plan.values import Choice, InstancePlan
 from longreach.rules.concurrency import useful_max_num_seqs
 from longreach.rules.deployment import Deployment
 from longreach.sizing.kv_cache import concurrency_at
-from longreach.sizing.rope import plan_rope
 from longreach.units import format_tokens
 
 _VISIBLE_DEVICES = {"cuda": "CUDA_VISIBLE_DEVICES", "rocm": "HIP_VISIBLE_DEVICES"}
@@ -41,12 +42,11 @@ def plan_instance(
     """Plan one instance on the first of `gpus` that it needs."""
     goal, extra = named.goal, read_extra(named.goal.extra_args, release)
     own_model, model = model, with_dtype(model, extra, machine.gpu)
-    settled = settle(model, machine, release, goal, len(gpus))
-    rope = plan_rope(model, settled.max_model_len, goal.yarn)
-    fit = fit_kv_cache(Setting(model, machine, release, goal, settled, rope, extra))
-    settled = _within_cache(settled, goal, fit)
+    decision = decide(Case(model, machine, release, goal, len(gpus), extra))
+    rope, fit = decision.rope, decision.fit
+    settled = _within_cache(decision.settled, goal, fit)
     options, option_choices = choose_options(model, machine, goal, settled, rope, fit)
-    own_gpus = tuple(gpus[: settled.num_gpus]) if machine.device_type != "cpu" else ()
+    own_gpus = tuple(gpus[: settled.split.num_gpus]) if machine.device_type != "cpu" else ()
     options = _on_gpus(with_extra(options, extra), own_gpus, machine)
     tiers = size_tiers(fit, goal, settled)
     speed = forecast_instance(model, machine, goal, settled, fit)
@@ -89,7 +89,8 @@ def plan_instance(
         ttft_wish_s=goal.ttft_wish_s,
         kv_request=fit.request,
     )
-    return PlannedInstance(plan, deployment, settled.choices + fit.choices + option_choices)
+    choices = (*decision.choices, *settled.choices, *fit.choices, *option_choices, *speed.choices)
+    return PlannedInstance(plan, deployment, choices)
 
 
 def _within_cache(settled: Settled, goal: Goal, fit: Fit) -> Settled:

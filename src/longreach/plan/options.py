@@ -23,10 +23,10 @@ def choose_options(
         served_model_name=goal.served_model_name,
         host=goal.host,
         port=goal.port,
-        tensor_parallel_size=settled.tp_size,
-        pipeline_parallel_size=settled.pp_size,
-        data_parallel_size=settled.dp_size,
-        decode_context_parallel_size=settled.dcp_size,
+        tensor_parallel_size=settled.split.tp_size,
+        pipeline_parallel_size=settled.split.pp_size,
+        data_parallel_size=settled.split.dp_size,
+        decode_context_parallel_size=settled.split.dcp_size,
         max_model_len=settled.max_model_len,
         kv_cache_dtype=None if fit.kv_cache_dtype == "auto" else fit.kv_cache_dtype,
         kv_cache_memory_bytes=fit.kv_cache_memory_bytes,
@@ -84,9 +84,14 @@ def _custom_all_reduce(machine: Machine, goal: Goal, settled: Settled) -> tuple[
     """VLLM's own all-reduce is off above two GPUs unless NVLink joins all of them; saying so avoids its warning."""
     if goal.disable_custom_all_reduce is not None:
         return goal.disable_custom_all_reduce, None
-    if machine.device_type != "cuda" or settled.tp_size <= 2 or machine.link is None or "nvlink" in machine.link.name:
+    if (
+        machine.device_type != "cuda"
+        or settled.split.tp_size <= 2
+        or machine.link is None
+        or "nvlink" in machine.link.name
+    ):
         return None, None
-    why = f"vLLM's own all-reduce needs NVLink between all {settled.tp_size} GPUs; these are joined by {machine.link.name}"
+    why = f"vLLM's own all-reduce needs NVLink between all {settled.split.tp_size} GPUs; these are joined by {machine.link.name}"
     return True, Choice("--disable-custom-all-reduce", "on", why)
 
 

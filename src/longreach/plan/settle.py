@@ -4,15 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from longreach.engine.defaults import default_max_num_batched_tokens, default_max_num_seqs
-from longreach.engine.options import EngineOptions, SpeculativeOptions
-from longreach.engine.release import Release
+from longreach.engine.options import SpeculativeOptions
 from longreach.errors import UsageError
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.goal import Goal
+from longreach.plan.split import Split
 from longreach.plan.values import Choice
-from longreach.rules.deployment import Deployment
-from longreach.rules.parallel import SPLIT_RULES
 from longreach.rules.speculation import has_local_argmax
 from longreach.units import format_tokens
 
@@ -23,13 +21,19 @@ _RUNNING_TOKENS = 2**23  # no box of eight cards keeps more tokens running than 
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """One way to serve a goal: what it left open and what is counted through, one value after the other."""
+
+    split: Split
+    speculation: str | None = None  # as the goal writes it
+    chunk_tokens: int | None = None  # None: vLLM's default
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """Values that are certain from here on, with the choices that made them so."""
 
-    tp_size: int
-    pp_size: int
-    dp_size: int
-    dcp_size: int
+    split: Split
     max_model_len: int
     max_num_batched_tokens: int
     max_num_seqs: int
@@ -37,23 +41,11 @@ class Settled:
     speculative: SpeculativeOptions | None
     choices: tuple[Choice, ...]
 
-    @property
-    def num_gpus(self) -> int:
-        """GPUs that one instance occupies."""
-        return self.tp_size * self.pp_size * self.dp_size
 
-
-def settle(model: ModelSpec, machine: Machine, release: Release, goal: Goal, num_gpus: int) -> Settled:
-    """`num_gpus` is this instance's share of the machine. Raises UsageError for sizes that cannot be."""
+def settle(model: ModelSpec, machine: Machine, goal: Goal, trial: Trial) -> Settled:
+    """The goal with what is tried for it. Raises UsageError for sizes that cannot be."""
     choices: list[Choice] = []
-    pp_size, dp_size = goal.pp_size or 1, goal.dp_size or 1
-    tp_size = goal.tp_size
-    if tp_size is None:
-        tp_size = _choose_tp_size(model, machine, release, num_gpus // (pp_size * dp_size))
-        if num_gpus > 1:
-            why = f"the most of {num_gpus} GPUs over which heads, vocabulary and state split evenly"
-            choices.append(Choice("--tp", str(tp_size), why))
-    _check_gpus(tp_size * pp_size * dp_size, tp_size, num_gpus, machine)
+    split = trial.split
     max_model_len = goal.max_model_len
     if max_model_len is None:
         max_model_len = model.native_context_tokens or model.max_position_embeddings
@@ -64,29 +56,35 @@ def settle(model: ModelSpec, machine: Machine, release: Release, goal: Goal, num
         mean_input_tokens = min(_USUAL_INPUT_TOKENS, max_model_len)
         why = "a usual prompt of agents and coding tools; concurrency and speed are told for it too"
         choices.append(Choice("--mean-input", format_tokens(mean_input_tokens), why))
+    engine_gpus = split.tp_size * split.pp_size
     max_num_batched_tokens = goal.max_num_batched_tokens
     if max_num_batched_tokens is None:
-        max_num_batched_tokens = _default_of(default_max_num_batched_tokens, machine, tp_size * pp_size, 2048)
-        why = "vLLM's default for this device; a prompt is read in chunks of this size"
+        default = default_chunk_tokens(machine, engine_gpus)
+        max_num_batched_tokens, why = trial.chunk_tokens or default, "vLLM's default for this device"
+        if max_num_batched_tokens != default:
+            why = f"with {format_tokens(default)}, vLLM's default for this device, the goal does not fit"
+        why += "; a prompt is read in chunks of this size"
         choices.append(Choice("--max-num-batched-tokens", format_tokens(max_num_batched_tokens), why))
     max_num_seqs = goal.max_num_seqs
     if max_num_seqs is None:
-        default = _default_of(default_max_num_seqs, machine, tp_size * pp_size, 256)
+        default = _default_of(default_max_num_seqs, machine, engine_gpus, 256)
         max_num_seqs, why = _choose_max_num_seqs(goal, default, max_model_len)
         max_num_seqs = min(max_num_seqs, max_num_batched_tokens)
         choices.append(Choice("--max-num-seqs", str(max_num_seqs), why))
     return Settled(
-        tp_size=tp_size,
-        pp_size=pp_size,
-        dp_size=dp_size,
-        dcp_size=goal.dcp_size or 1,
+        split=split,
         max_model_len=max_model_len,
         max_num_batched_tokens=max_num_batched_tokens,
         max_num_seqs=max_num_seqs,
         mean_input_tokens=min(mean_input_tokens, max_model_len),
-        speculative=_choose_speculation(goal.speculation, model, tp_size),
+        speculative=_choose_speculation(trial.speculation, model, split.tp_size),
         choices=tuple(choices),
     )
+
+
+def default_chunk_tokens(machine: Machine, world_size: int) -> int:
+    """Tokens of a prefill chunk when the flag is absent."""
+    return _default_of(default_max_num_batched_tokens, machine, world_size, 2048)
 
 
 def _choose_speculation(text: str | None, model: ModelSpec, tp_size: int) -> SpeculativeOptions | None:
@@ -136,15 +134,6 @@ def _default_of(default: _DeviceDefault, machine: Machine, world_size: int, smal
     return default(memory_bytes, name, device_type=machine.device_type, world_size=world_size) or small
 
 
-def _choose_tp_size(model: ModelSpec, machine: Machine, release: Release, num_gpus: int) -> int:
-    def splits(tp_size: int) -> bool:
-        options = EngineOptions(model=model.name, tensor_parallel_size=tp_size)
-        probe = Deployment(model, machine, release, options, 1, 1, 1)
-        return not any(True for rule in SPLIT_RULES for _ in rule.check(probe))
-
-    return next((size for size in range(num_gpus, 1, -1) if splits(size)), 1)
-
-
 def _check_length(max_model_len: int) -> None:
     if not 1 <= max_model_len <= _LONGEST_TOKENS:
         raise UsageError(
@@ -154,10 +143,12 @@ def _check_length(max_model_len: int) -> None:
         )
 
 
-def _check_gpus(wanted: int, tp_size: int, num_gpus: int, machine: Machine) -> None:
+def check_gpus(split: Split, num_gpus: int, machine: Machine) -> None:
+    """UsageError when the split takes more than the GPUs that are left for the instance."""
+    wanted = split.num_gpus
     if machine.device_type == "cpu" or wanted <= num_gpus:
         return
-    per_tp = wanted // tp_size
+    per_tp = wanted // split.tp_size
     smaller = f"--tp {num_gpus // per_tp}, or " if num_gpus >= per_tp else ""
     raise UsageError(
         f"the instance needs {wanted} GPU{'s' if wanted > 1 else ''} and {num_gpus or 'none'} "

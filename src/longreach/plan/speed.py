@@ -1,5 +1,6 @@
 """The speed of an instance: forecasts at its longest and at its mean prompt, and whether its tiers pay."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from longreach.forecast.speed import forecast_speed
@@ -9,7 +10,9 @@ from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.capacity import Fit
 from longreach.plan.goal import Goal
+from longreach.plan.request_time import speed_request
 from longreach.plan.settle import Settled
+from longreach.plan.values import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,26 +21,24 @@ class InstanceSpeed:
 
     forecasts: tuple[SpeedForecast, ...]
     tiers: tuple[TierForecast, ...]
+    choices: tuple[Choice, ...]
 
 
 def forecast_instance(model: ModelSpec, machine: Machine, goal: Goal, settled: Settled, fit: Fit) -> InstanceSpeed:
     """What one request gets on an otherwise idle instance."""
-    speculative = settled.speculative
-    longest = SpeedRequest(
-        model=model,
-        machine=machine,
-        prompt_tokens=settled.max_model_len,
-        tp_size=settled.tp_size,
-        pp_size=settled.pp_size,
-        max_num_batched_tokens=settled.max_num_batched_tokens,
-        kv_cache_dtype=fit.kv_cache_dtype,
-        block_size=fit.capacity.block_size if fit.capacity else 16,
-        num_speculative_tokens=speculative.num_speculative_tokens if speculative else 0,
-        use_draft_layers=speculative is not None and speculative.method == "mtp",
-        cpu_tier=goal.cpu_tier_bytes is not None,
-        disk_tier=goal.disk_tier_path is not None,
-    )
+    longest = speed_request(model, machine, goal, settled, fit)
     requests = [longest]
     if settled.mean_input_tokens < settled.max_model_len:
         requests.append(replace(longest, prompt_tokens=settled.mean_input_tokens))
-    return InstanceSpeed(tuple(forecast_speed(request) for request in requests), forecast_tiers(longest))
+    forecasts = tuple(forecast_speed(request) for request in requests)
+    return InstanceSpeed(forecasts, forecast_tiers(longest), tuple(_tier_choice(longest, goal)))
+
+
+def _tier_choice(longest: SpeedRequest, goal: Goal) -> Iterator[Choice]:
+    """A tier takes host memory that is not the plan's to give: none is chosen, and what it would do is said."""
+    if longest.cpu_tier or not goal.prefix_caching:
+        return
+    (tier,) = forecast_tiers(replace(longest, cpu_tier=True))
+    if tier.pays is not None:
+        judged = "it would pay where prompts come back" if tier.pays else "it would not pay"
+        yield Choice("--cpu-tier", "none", f"not asked for; {judged}: {tier.why}")

@@ -16,7 +16,7 @@ def size_tiers(fit: Fit, goal: Goal, settled: Settled) -> tuple[TierCapacity, ..
     """GPU, then CPU and disk where they were asked for; empty when the KV cache cannot be counted."""
     if fit.request is None or fit.capacity is None:
         return ()
-    world_size = settled.tp_size * settled.pp_size
+    world_size = settled.split.tp_size * settled.split.pp_size
     gpu = TierCapacity(
         "gpu",
         fit.capacity.kv_capacity_tokens,

@@ -1,0 +1,67 @@
+"""Count one way to serve a goal: settle it, stretch the rope, lay out the KV cache. Pure."""
+
+from dataclasses import dataclass
+
+from longreach.engine.release import Release
+from longreach.errors import UsageError
+from longreach.hardware.spec import Machine
+from longreach.model.spec import ModelSpec
+from longreach.plan.capacity import Fit, Setting, fit_kv_cache
+from longreach.plan.extra import Extra
+from longreach.plan.goal import Goal
+from longreach.plan.settle import Settled, Trial, settle
+from longreach.plan.values import Choice
+from longreach.sizing.rope import plan_rope
+from longreach.sizing.values import RopePlan
+
+BEST_GRADE = (False, False, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What does not change while ways are tried."""
+
+    model: ModelSpec
+    machine: Machine
+    release: Release
+    goal: Goal
+    num_gpus: int  # the instance's share of the machine
+    extra: Extra
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One way, counted."""
+
+    trial: Trial
+    settled: Settled
+    rope: RopePlan
+    fit: Fit
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def grade(self) -> tuple[bool, bool, bool]:
+        """Less is better: serves the goal, surely, at the model's own KV dtype."""
+        return not self.fit.serves, not self.fit.is_sure, self.fit.is_narrow
+
+    def is_better_than(self, other: "Decision") -> bool:
+        """It serves with less doubt or loss; or neither serves, and it reaches further."""
+        if self.fit.serves or other.fit.serves:
+            return self.grade < other.grade
+        return self.fit.largest_max_model_len > other.fit.largest_max_model_len
+
+
+def count(case: Case, trial: Trial) -> Decision:
+    """Raises UsageError where this way cannot be."""
+    settled = settle(case.model, case.machine, case.goal, trial)
+    rope = plan_rope(case.model, settled.max_model_len, case.goal.yarn)
+    fit = fit_kv_cache(Setting(case.model, case.machine, case.release, case.goal, settled, rope, case.extra))
+    return Decision(trial, settled, rope, fit)
+
+
+def count_if_possible(case: Case, trial: Trial) -> Decision | None:
+    """None where it cannot be: a stage without cache, a window that DCP does not split."""
+    try:
+        return count(case, trial)
+    except UsageError:
+        return None
