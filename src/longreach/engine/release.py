@@ -7,10 +7,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 from longreach.errors import UsageError
 from longreach.units import did_you_mean
+
+
+StartupCheck = Literal["layers", "first_group", "groups"]
+"""What the start-up check adds up for one request: each layer by itself, the first group's blocks, or every group's."""
+
+StateCounting = Literal["one", "length", "modes"]
+"""Blocks of a recurrent group: always one; one for each block of the prompt; or by mode (none, align, all)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +28,55 @@ class Release:
     """
 
     version: str
-    tokens_from_concurrency: bool = False  # printed tokens: int(concurrency x length), else blocks // groups x block
-    near_bucket_ratio: float | None = None  # buckets of layers this close in size share the larger one's group size
+    # what is printed and refused
+    tokens_from_concurrency: bool = False  # int(concurrency x length); before: blocks // groups x smallest block
+    concurrency_in_blocks: bool = False  # blocks / blocks of one request; before: tokens / length
+    startup_check: StartupCheck = "layers"
+    startup_check_by_stage: bool = True  # else the whole model is held against the poorest worker
     null_block_reserved: bool = False  # a request needs one block more than it fills
+    refusal_says_models: bool = True  # "with the models's max seq len"
+    refusal_gib_trimmed: bool = False  # "10.0 GiB", before "10.00 GiB"
+    refusal_estimates: bool = False  # names the largest length that would start
+    capacity_on_one_line: bool = False  # tokens and concurrency in one log line
+    log_device_word_generic: bool = False  # "CPU KV cache size" off CUDA
+    # which layers share a block table
+    hybrid_kv_cache_manager: bool = False  # windows free their blocks; before, they count as full attention
+    chunked_local_frees_blocks: bool = False  # Llama 4's chunks too
+    connector_disables_hybrid_manager: bool = True  # any --kv-transfer-config; later only connectors that lack it
+    offload_with_hybrid_manager: bool = False  # OffloadingConnector works with several kinds of layers
+    mixed_pages_share_group: bool = False  # layers of one kind and different widths
+    pages_widen: bool = False  # a page that divides the largest takes more tokens
+    attention_pages_pad: bool = False  # other attention pages are padded
+    recurrent_pages_pad: bool = False
+    windows_fall_back_to_full: bool = False  # windows beside a latent that cannot share its page
+    near_bucket_ratio: float | None = None  # buckets this close in size share the larger one's group size
+    # what a layer keeps
     window_keeps_in_flight_batches: bool = False  # windows hold every batch in flight, else one batch
-    recurrent_modes: bool = False  # states counted by mode (align, none); before, one block per block_size tokens
+    prefill_context_parallel_splits: bool = False  # PCP divides what a GPU holds, as DCP does
+    full_layers_count_value_dim: bool = False  # else two key widths
+    windows_count_value_dim: bool = False
+    # recurrent states
+    state_counting: StateCounting = "one"
+    all_mode_by_default: bool = False  # Mamba models under prefix caching keep a state in every block
+    all_mode_exists: bool = False
+    all_mode_adds_drafts: bool = False
+    drafts_leave_all_mode: bool = False  # with a draft model, align instead
+    hybrids_cache_prefixes_by_default: bool = False
+    hybrid_block_multiple_of_given: bool = False  # aligned to --block-size, before to the kernel alone
+    hybrid_latent_block_multiple: int | None = None
+    states_follow_kv_dtype: bool = True  # recurrent states in --kv-cache-dtype
+    gated_delta_state_dtype: bool = False  # --mamba-ssm-cache-dtype and the config's word hold for gated delta
+    mamba2_conv_holds_drafts: bool = False
+    kda_conv_holds_drafts: bool = False
+    short_conv_holds_drafts: bool = False
     recurrent_checkpoint_block: bool = False  # Mamba2 and checkpointing KDA kernels keep one more block
     gdn_flashinfer_alignment: bool = False  # GDN prefill on FlashInfer aligns blocks to 64, one more state block
+    # memory, tiers, rope
     default_gpu_memory_utilization: float = 0.90
     estimates_cudagraph_memory: bool = False  # profiling sets memory aside for CUDA graphs
+    offload_chunks_page_aligned: bool = False  # CPU tier chunks rounded up to 4,096 bytes
+    offload_sized_in_bytes: bool = False  # cpu_bytes_to_use over all workers; before: num_cpu_blocks
     yarn_needs_max_position_embeddings: bool = False  # the YaRN factor no longer widens the derived length
-    log_device_word_generic: bool = False  # "CPU KV cache size" off CUDA
 
     @property
     def number(self) -> tuple[int, ...]:
@@ -46,33 +91,68 @@ class Release:
 
 _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("0.8.5.post1", {}),
-    ("0.9.2", {}),
+    ("0.9.2", {"concurrency_in_blocks": True, "hybrid_kv_cache_manager": True, "refusal_estimates": True}),
     ("0.10.0", {}),
-    ("0.10.1.1", {}),
+    ("0.10.1.1", {"states_follow_kv_dtype": False}),
     ("0.10.2", {}),
-    ("0.11.0", {}),
-    ("0.11.2", {}),
-    ("0.12.0", {"near_bucket_ratio": 1.25}),
+    ("0.11.0", {"mixed_pages_share_group": True}),
+    ("0.11.2", {"state_counting": "length", "hybrid_latent_block_multiple": 64}),
+    ("0.12.0", {"near_bucket_ratio": 1.25, "pages_widen": True, "prefill_context_parallel_splits": True}),
     ("0.13.0", {}),
-    ("0.14.1", {}),
-    ("0.15.1", {"recurrent_modes": True}),
+    (
+        "0.14.1",
+        {
+            "startup_check": "first_group",
+            "startup_check_by_stage": False,
+            "refusal_gib_trimmed": True,
+            "chunked_local_frees_blocks": True,
+            "full_layers_count_value_dim": True,
+            "offload_sized_in_bytes": True,
+        },
+    ),
+    ("0.15.1", {"state_counting": "modes", "all_mode_by_default": True, "all_mode_exists": True}),
     ("0.16.0", {}),
-    ("0.17.1", {}),
+    (
+        "0.17.1",
+        {"startup_check_by_stage": True, "gated_delta_state_dtype": True, "mamba2_conv_holds_drafts": True},
+    ),
     ("0.18.1", {"near_bucket_ratio": 1.5}),
-    ("0.19.1", {}),
-    ("0.20.2", {"default_gpu_memory_utilization": 0.92, "estimates_cudagraph_memory": True}),
-    ("0.21.0", {"tokens_from_concurrency": True}),
-    ("0.22.1", {}),
-    ("0.23.0", {}),
-    ("0.24.0", {}),
+    ("0.19.1", {"startup_check": "groups"}),
+    (
+        "0.20.2",
+        {
+            "tokens_from_concurrency": True,
+            "windows_count_value_dim": True,
+            "hybrid_block_multiple_of_given": True,
+            "hybrid_latent_block_multiple": None,
+            "drafts_leave_all_mode": True,
+            "default_gpu_memory_utilization": 0.92,
+            "estimates_cudagraph_memory": True,
+        },
+    ),
+    ("0.21.0", {"offload_with_hybrid_manager": True}),
+    ("0.22.1", {"refusal_says_models": False, "all_mode_adds_drafts": True, "drafts_leave_all_mode": False}),
+    ("0.23.0", {"connector_disables_hybrid_manager": False, "offload_chunks_page_aligned": True}),
+    ("0.24.0", {"attention_pages_pad": True}),
     ("0.25.1", {}),
-    ("0.26.0", {"window_keeps_in_flight_batches": True}),
-    ("0.27.1", {}),
-    ("0.28.0", {}),
-    ("0.29.0", {"null_block_reserved": True, "recurrent_checkpoint_block": True}),
+    (
+        "0.26.0",
+        {
+            "window_keeps_in_flight_batches": True,
+            "prefill_context_parallel_splits": False,
+            "recurrent_pages_pad": True,
+            "hybrids_cache_prefixes_by_default": True,
+        },
+    ),
+    (
+        "0.27.1",
+        {"windows_fall_back_to_full": True, "hybrid_latent_block_multiple": 128, "kda_conv_holds_drafts": True},
+    ),
+    ("0.28.0", {"capacity_on_one_line": True, "all_mode_by_default": False}),
+    ("0.29.0", {"null_block_reserved": True, "recurrent_checkpoint_block": True, "short_conv_holds_drafts": True}),
     ("0.30.0", {"yarn_needs_max_position_embeddings": True, "log_device_word_generic": True}),
     ("0.31.0", {}),
-    ("0.32.0", {}),
+    ("0.32.0", {"all_mode_exists": False}),
     ("0.33.0", {"gdn_flashinfer_alignment": True}),
 )
 
@@ -93,7 +173,11 @@ DEFAULT_RELEASE = "0.32.0"
 
 NEWEST_RELEASE = RELEASES[-1].version
 
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)(?:\.?(?:a|b|rc|post|dev)\d*)*(?:\+.*)?")
+_EARLIER_PATCHES: Mapping[tuple[int, ...], Mapping[str, Any]] = {(0, 20, 0): {"tokens_from_concurrency": False}}
+"""Patches that follow other rules than the recorded one of their minor. None of 0.10.1, 0.11.1, 0.14.0, 0.15.0, 0.17.0, 0.18.0,
+0.19.0 does."""
+
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)((?:\.?(?:a|b|rc|post|dev)\d*)*)(?:\+.*)?")
 
 
 def get_release(version: str) -> Release:
@@ -108,7 +192,21 @@ def get_release(version: str) -> Release:
         raise _unknown(version)
     if len(wanted) == len(("major", "minor")):
         return candidates[-1]
-    return next((release for release in candidates if release.number >= wanted), candidates[-1])
+    found = next((release for release in candidates if release.number >= wanted), candidates[-1])
+    return replace(found, **_EARLIER_PATCHES.get(wanted, {}))
+
+
+def possible_releases(version: str) -> tuple[Release, ...]:
+    """What a build may follow: of a release its own rules; of a development build also those of the patch before and of the
+    next minor, since it was cut from the main branch between them.
+    """
+    found = get_release(version)
+    match = _VERSION.fullmatch(version.strip())
+    if match is None or not re.search(r"a|b|rc|dev", match.group(2)):
+        return (found,)
+    before = replace(found, **_EARLIER_PATCHES.get((*found.minor, 0), {}))
+    later = [release for release in RELEASES if release.minor > found.minor]
+    return tuple(dict.fromkeys((before, found, *later[:1])))
 
 
 def _number(version: str) -> tuple[int, ...]:
