@@ -11,7 +11,8 @@ from tests.sizing.models import GEMMA_3_27B, GPT_OSS_20B, NEMOTRON_H_8B, QWEN3_3
 from longreach.engine.release import get_release
 from longreach.errors import UsageError
 from longreach.model.spec import Mamba2Layer, MlaLayer
-from longreach.sizing.kv_cache import LONGEST_SEARCHED_TOKENS, _largest, concurrency_at, plan_kv_cache, size_kv_cache
+from longreach.sizing.kv_cache import concurrency_at, plan_kv_cache, size_kv_cache
+from longreach.sizing.startup import LONGEST_SEARCHED_TOKENS, _largest
 from longreach.sizing.values import KvCacheRequest
 from longreach.units import GIB
 

@@ -7,7 +7,8 @@ from tests.engine.random_plans import PlanSource
 
 from longreach.engine.release import get_release
 from longreach.errors import LongreachError
-from longreach.sizing.kv_cache import LONGEST_SEARCHED_TOKENS, size_kv_cache
+from longreach.sizing.kv_cache import size_kv_cache
+from longreach.sizing.startup import LONGEST_SEARCHED_TOKENS
 from longreach.sizing.values import KvCacheRequest, KvCapacity
 
 

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from longreach.errors import UsageError
 from longreach.units import did_you_mean
 
-
 StartupCheck = Literal["layers", "first_group", "groups"]
 """What the start-up check adds up for one request: each layer by itself, the first group's blocks, or every group's."""
 
@@ -65,6 +64,7 @@ class Release:
     hybrid_block_multiple_of_given: bool = False  # aligned to --block-size, before to the kernel alone
     hybrid_latent_block_multiple: int | None = None
     states_follow_kv_dtype: bool = True  # recurrent states in --kv-cache-dtype
+    config_state_dtype: bool = False  # the state dtype that a model's config or class asks for
     gated_delta_state_dtype: bool = False  # --mamba-ssm-cache-dtype and the config's word hold for gated delta
     mamba2_conv_holds_drafts: bool = False
     kda_conv_holds_drafts: bool = False
@@ -74,6 +74,8 @@ class Release:
     # memory, tiers, rope
     default_gpu_memory_utilization: float = 0.90
     estimates_cudagraph_memory: bool = False  # profiling sets memory aside for CUDA graphs
+    counts_collectives: bool = True  # NCCL starts after the first look at free memory, so its buffers count
+    sampling_logit_copies: float = 9.6  # float32 logits at the peak of the sampler's profile run (it sorts them)
     offload_chunks_page_aligned: bool = False  # CPU tier chunks rounded up to 4,096 bytes
     offload_sized_in_bytes: bool = False  # cpu_bytes_to_use over all workers; before: num_cpu_blocks
     yarn_needs_max_position_embeddings: bool = False  # the YaRN factor no longer widens the derived length
@@ -95,10 +97,10 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("0.10.0", {}),
     ("0.10.1.1", {"states_follow_kv_dtype": False}),
     ("0.10.2", {}),
-    ("0.11.0", {"mixed_pages_share_group": True}),
+    ("0.11.0", {"mixed_pages_share_group": True, "counts_collectives": False}),
     ("0.11.2", {"state_counting": "length", "hybrid_latent_block_multiple": 64}),
     ("0.12.0", {"near_bucket_ratio": 1.25, "pages_widen": True, "prefill_context_parallel_splits": True}),
-    ("0.13.0", {}),
+    ("0.13.0", {"config_state_dtype": True}),
     (
         "0.14.1",
         {
@@ -114,7 +116,12 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("0.16.0", {}),
     (
         "0.17.1",
-        {"startup_check_by_stage": True, "gated_delta_state_dtype": True, "mamba2_conv_holds_drafts": True},
+        {
+            "startup_check_by_stage": True,
+            "gated_delta_state_dtype": True,
+            "mamba2_conv_holds_drafts": True,
+            "sampling_logit_copies": 3.5,  # Triton masks in place
+        },
     ),
     ("0.18.1", {"near_bucket_ratio": 1.5}),
     ("0.19.1", {"startup_check": "groups"}),
@@ -130,7 +137,7 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
             "estimates_cudagraph_memory": True,
         },
     ),
-    ("0.21.0", {"offload_with_hybrid_manager": True}),
+    ("0.21.0", {"offload_with_hybrid_manager": True, "sampling_logit_copies": 2.4}),  # FlashInfer samples by default
     ("0.22.1", {"refusal_says_models": False, "all_mode_adds_drafts": True, "drafts_leave_all_mode": False}),
     ("0.23.0", {"connector_disables_hybrid_manager": False, "offload_chunks_page_aligned": True}),
     ("0.24.0", {"attention_pages_pad": True}),
@@ -193,7 +200,7 @@ def get_release(version: str) -> Release:
     if len(wanted) == len(("major", "minor")):
         return candidates[-1]
     found = next((release for release in candidates if release.number >= wanted), candidates[-1])
-    return replace(found, **_EARLIER_PATCHES.get(wanted, {}))
+    return _as_patch(found, wanted)
 
 
 def possible_releases(version: str) -> tuple[Release, ...]:
@@ -204,9 +211,14 @@ def possible_releases(version: str) -> tuple[Release, ...]:
     match = _VERSION.fullmatch(version.strip())
     if match is None or not re.search(r"a|b|rc|dev", match.group(2)):
         return (found,)
-    before = replace(found, **_EARLIER_PATCHES.get((*found.minor, 0), {}))
+    before = _as_patch(found, (*found.minor, 0))
     later = [release for release in RELEASES if release.minor > found.minor]
     return tuple(dict.fromkeys((before, found, *later[:1])))
+
+
+def _as_patch(release: Release, patch: tuple[int, ...]) -> Release:
+    changes = _EARLIER_PATCHES.get(patch)
+    return release if changes is None else replace(release, **changes)
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -70,6 +70,7 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
         mtp_supported=family.mtp_supported,
         layer_indices=None if _order_is_unknown(decoder) else tuple(index for index, _ in placed),
         widths=read_widths(decoder),
+        mamba_chunk_size=decoder.text.optional_positive("mamba_chunk_size", "chunk_size"),
     )
     decoder.root.check()
     if not layers:

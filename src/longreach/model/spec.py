@@ -226,6 +226,7 @@ class ModelSpec:
     mtp_supported: bool = True  # False: the checkpoint has MTP layers, but vLLM (up to 0.33) has no class for them
     layer_indices: tuple[int, ...] | None = None  # decoder layer of each entry of `layers`; None: not recorded
     widths: PassWidths | None = None  # None: a model written by hand, without them
+    mamba_chunk_size: int | None = None  # tokens that Mamba2 kernels take at once
 
     @property
     def is_hybrid(self) -> bool:

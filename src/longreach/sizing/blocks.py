@@ -1,8 +1,8 @@
 """The block size: what vLLM makes of `--block-size` once recurrent layers and mixed KV dtypes share the pool.
 
-Read in vLLM 0.32, `Platform.update_block_size_for_backend`: first a size that the attention kernel takes, then, for models
-with recurrent layers, one whose attention page covers a state, then, with layers kept at the model's dtype, one whose
-quantized page covers such a layer's smallest page.
+Read in `HybridAttentionMambaModelConfig` up to 0.19 and `Platform.update_block_size_for_backend` from 0.20: first a size that the
+attention kernel takes, then, for models with recurrent layers, one whose attention page covers a state, then, with layers kept
+at the model's dtype, one whose quantized page covers such a layer's smallest page.
 """
 
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ from math import lcm
 from longreach.errors import UsageError
 from longreach.model.spec import MlaLayer, RecurrentLayer
 from longreach.sizing.formats import KvFormat, cannot_store, get_kv_format
-from longreach.sizing.state import aligns_to_flashinfer, state_bytes_per_gpu
+from longreach.sizing.state import aligns_to_flashinfer, state_bytes_per_gpu, state_mode
 from longreach.sizing.values import KvCacheRequest
 from longreach.units import ceil_div, round_up
 
 _CONFIG_BLOCK_SIZE = 16  # recurrent layers without attention keep the size of vLLM's configuration
-_MLA_BLOCK_MULTIPLE = 128  # latent kernels want whole runs of 128 tokens from hybrid models
+_DEFAULT_CHUNK_TOKENS = 2048  # of Mamba models whose config names no chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,24 @@ def _cover_states(
     token = model_token_bytes(request, kv_format)
     if has_skipped_layers and kv_format.keeps_boundary_layers:
         token = lcm(token, model_token_bytes(request, get_kv_format("auto", request.model.dtype)))
-    step = max(request.min_kernel_block_size, plan.block_size)
-    if _latent_width(request) is not None:
-        step = max(step, _MLA_BLOCK_MULTIPLE)
-    if aligns_to_flashinfer(request):
-        step = lcm(step, 64)
+    step = _hybrid_step(request, plan.block_size)
     wanted = round_up(step * ceil_div(state, step * token), request.min_kernel_block_size)
     block_size = max(plan.block_size, wanted)
     page = block_size * token
     return BlockPlan(block_size, block_size, state_page_bytes=None if page == state else page)
+
+
+def _hybrid_step(request: KvCacheRequest, block_size: int) -> int:
+    """Tokens of which a hybrid model's block is a multiple."""
+    release = request.release
+    step = request.min_kernel_block_size
+    if release.hybrid_block_multiple_of_given:
+        step = max(step, block_size)
+    if _latent_width(request) is not None and release.hybrid_latent_block_multiple is not None:
+        step = max(step, release.hybrid_latent_block_multiple)
+    if state_mode(request) == "all":  # whole chunks of the Mamba kernel
+        step = lcm(step, request.model.mamba_chunk_size or _DEFAULT_CHUNK_TOKENS)
+    return lcm(step, 64) if aligns_to_flashinfer(request) else step
 
 
 def _cover_skipped_layers(request: KvCacheRequest, kv_format: KvFormat, plan: BlockPlan) -> BlockPlan:

@@ -1,17 +1,17 @@
 """Grouping: which layers share a block table, and what one block costs.
 
 vLLM draws all groups' blocks from one pool, so every group's block must have the same size: pages are unified and layers
-dealt into groups of equal number. Read in vLLM 0.32, `v1/core/kv_cache_utils.py`, for layer-outermost cache layouts.
+dealt into groups of equal number. Read in `v1/core/kv_cache_utils.py` of every release, for layer-outermost cache layouts; what
+differs between releases is a field of `Release`.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from longreach.engine.release import Release
 from longreach.errors import UnknownModelError, UsageError
 from longreach.sizing.pages import LayerCache
 from longreach.units import ceil_div
-
-_NEAR = 1.5  # buckets within this factor share the larger one's size instead of splitting by the smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +33,26 @@ class CacheGroup:
         )
 
 
-def group_layers(caches: Sequence[LayerCache], *, hybrid_manager: bool) -> tuple[CacheGroup, ...]:
+def group_layers(caches: Sequence[LayerCache], release: Release, *, hybrid_manager: bool) -> tuple[CacheGroup, ...]:
     """Group the whole model's layers.
 
     One group when all layers keep the same tokens in blocks of one size (their pages add up). Otherwise pages are unified to
     the largest, layers bucketed by cache, and each bucket dealt into groups of equal size. Raises UsageError or
-    UnknownModelError where vLLM cannot unify.
+    UnknownModelError where the release cannot unify.
     """
     if not hybrid_manager:
         caches = _promote_local(caches)
     _check_padding(caches)
-    if _is_one_family(caches):
+    if _is_one_family(caches) and (release.mixed_pages_share_group or len(_page_sizes(caches)) == 1):
         return (CacheGroup(tuple(range(len(caches))), tuple(caches)),)
-    unified = _unify_pages(caches)
+    unified = _unify_pages(caches, release)
     if unified is None:
-        return (_full_allocation(caches),)
-    return _deal(unified)
+        return (_full_allocation(caches, release),)
+    return _deal(unified, release.near_bucket_ratio)
+
+
+def _page_sizes(caches: Sequence[LayerCache]) -> set[int]:
+    return {cache.page_size_bytes for cache in caches}
 
 
 def _check_padding(caches: Sequence[LayerCache]) -> None:
@@ -78,23 +82,37 @@ def _is_one_family(caches: Sequence[LayerCache]) -> bool:
     return all((cache.kind, cache.bound_tokens) == (first.kind, first.bound_tokens) for cache in caches)
 
 
-def _unify_pages(caches: Sequence[LayerCache]) -> tuple[LayerCache, ...] | None:
+def _unify_pages(caches: Sequence[LayerCache], release: Release) -> tuple[LayerCache, ...] | None:
     """Give every layer the largest page: by a larger block where it divides, else by padding. None: a latent cannot be
     padded, since sparse kernels read whole rows.
     """
-    largest = max(cache.page_size_bytes for cache in caches)
+    largest = max(_page_sizes(caches))
     unified = []
     for cache in caches:
         page = cache.page_size_bytes
         if page == largest:
             unified.append(cache)
-        elif cache.kind != "recurrent" and largest % page == 0:
+        elif release.pages_widen and cache.kind != "recurrent" and largest % page == 0:
             unified.append(_widen(cache, largest // page))
-        elif cache.kind == "mla":
+        elif cache.kind == "mla" and release.windows_fall_back_to_full:
             return None
-        else:
+        elif cache.kind != "mla" and (
+            release.recurrent_pages_pad if cache.kind == "recurrent" else release.attention_pages_pad
+        ):
             unified.append(replace(cache, padded_page_bytes=largest))
+        else:
+            raise _cannot_unify(caches, release)
     return tuple(unified)
+
+
+def _cannot_unify(caches: Sequence[LayerCache], release: Release) -> UnknownModelError:
+    kinds = sorted({cache.kind for cache in caches})
+    return UnknownModelError(
+        "the KV pages of this model cannot be unified",
+        f"vLLM {release.version} has no layout for {', '.join(kinds)} layers with pages of {sorted(_page_sizes(caches))} bytes: "
+        "it stops at start-up",
+        "another --kv-cache-dtype, or a newer vLLM",
+    )
 
 
 def _widen(cache: LayerCache, factor: int) -> LayerCache:
@@ -108,13 +126,17 @@ def _widen(cache: LayerCache, factor: int) -> LayerCache:
     return replace(cache, block_size=cache.block_size * factor)
 
 
-def _deal(caches: Sequence[LayerCache]) -> tuple[CacheGroup, ...]:
-    """Bucket equal caches; deal each bucket round-robin, so that every pipeline stage gets a share of every group."""
+def _deal(caches: Sequence[LayerCache], near_ratio: float | None) -> tuple[CacheGroup, ...]:
+    """Bucket equal caches; deal each bucket round-robin, so that every pipeline stage gets a share of every group.
+
+    Groups have the smallest bucket's size; the largest's, when that is less than `near_ratio` times the smallest.
+    """
     buckets: dict[LayerCache, list[int]] = {}
     for position, cache in enumerate(caches):
         buckets.setdefault(cache, []).append(position)
     counts = [len(positions) for positions in buckets.values()]
-    size = max(counts) if max(counts) < min(counts) * _NEAR else min(counts)
+    is_near = near_ratio is not None and max(counts) < min(counts) * near_ratio
+    size = max(counts) if is_near else min(counts)
     groups = []
     for positions in buckets.values():
         num_groups = ceil_div(len(positions), size)
@@ -125,16 +147,16 @@ def _deal(caches: Sequence[LayerCache]) -> tuple[CacheGroup, ...]:
 
 
 def _promote_local(caches: Sequence[LayerCache]) -> tuple[LayerCache, ...]:
-    """`--disable-hybrid-kv-cache-manager`: windows and chunks are allocated like full attention."""
+    """Without the hybrid manager windows and chunks are allocated like full attention."""
     if _is_one_family(caches):
         return tuple(caches)
     promoted = _as_full_attention(caches)
     if promoted is None or _has_two_reaches(caches):
         raise UsageError(
-            "--disable-hybrid-kv-cache-manager does not work with this model",
+            "this model does not start without the hybrid KV cache manager",
             "its layers cannot all be counted as full attention: recurrent layers or two window sizes are in the way, "
             "and vLLM stops at start-up",
-            "leave --disable-hybrid-kv-cache-manager out",
+            "leave --disable-hybrid-kv-cache-manager out (older releases also turn the manager off for a KV connector)",
         )
     return promoted
 
@@ -147,17 +169,12 @@ def _has_two_reaches(caches: Sequence[LayerCache]) -> bool:
     return all(cache.kind != "mla" for cache in caches) and any(len(found) > 1 for found in reaches)
 
 
-def _full_allocation(caches: Sequence[LayerCache]) -> CacheGroup:
+def _full_allocation(caches: Sequence[LayerCache], release: Release) -> CacheGroup:
     """The fallback for latents beside windows that cannot share a page: windows are allocated like full attention."""
     kinds = {cache.kind for cache in caches}
     promoted = _as_full_attention(caches) if "sliding_window" in kinds and "chunked_local" not in kinds else None
     if promoted is None:
-        raise UnknownModelError(
-            "the KV pages of this model cannot be unified",
-            f"{', '.join(sorted(kinds))} layers with pages of {sorted({cache.page_size_bytes for cache in caches})} bytes: "
-            "latent attention cannot be padded",
-            "none: vLLM has no layout for this mixture",
-        )
+        raise _cannot_unify(caches, release)
     return CacheGroup(tuple(range(len(promoted))), promoted)
 
 

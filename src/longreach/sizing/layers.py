@@ -13,7 +13,7 @@ from longreach.sizing.blocks import BlockPlan, plan_blocks, sliding_block_size
 from longreach.sizing.formats import KvFormat, get_kv_format, token_bytes_per_gpu
 from longreach.sizing.pages import LayerCache
 from longreach.sizing.stages import LayerPlaces, locate_layers
-from longreach.sizing.state import state_bytes_per_gpu, states_per_request
+from longreach.sizing.state import state_bytes_per_gpu, state_mode, states_per_request
 from longreach.sizing.values import KvCacheRequest
 
 _NUM_BOUNDARY_LAYERS = 2  # kept at the model's dtype at each end by turboquant and ultraquant
@@ -73,11 +73,13 @@ def _build(layer: KvLayer, kv_format: KvFormat, blocks: BlockPlan, request: KvCa
         case AttentionLayer() | MlaLayer() | IndexerLayer() | CrossAttentionLayer():
             return _attention(layer, kv_format, blocks, request)
         case _:
+            mode = state_mode(request)
             return LayerCache(
                 "recurrent",
-                blocks.state_block_size if request.prefix_caching else request.max_model_len,
+                request.max_model_len if mode == "none" else blocks.state_block_size,
                 state_bytes=state_bytes_per_gpu(layer, request),
                 states_per_request=states_per_request(layer, request),
+                is_state_per_block=mode == "all",
                 padded_page_bytes=blocks.state_page_bytes,
                 shape=(layer,),
             )

@@ -18,6 +18,7 @@ class LayerCache:
     state_bytes: int = 0  # recurrent: one state, whatever the block size
     bound_tokens: int | None = None  # sliding window, attention chunk or encoder length
     states_per_request: int | None = None  # recurrent
+    is_state_per_block: bool = False  # recurrent: one state more for every block of tokens
     padded_page_bytes: int | None = None
     tokens_per_state: int = 1  # compressed caches store one vector for several tokens
     shape: tuple[object, ...] = ()
@@ -44,7 +45,7 @@ class LayerCache:
 class RequestShape:
     """What decides how many blocks one request of a given length takes."""
 
-    dcp_size: int
+    context_parallel_size: int  # GPUs among which the tokens of a request are spread
     in_flight_tokens: int  # scheduled but not settled: their blocks are freed a step later
     lookahead_tokens: int  # kept below a sliding window for draft modules that read ahead
 
@@ -52,12 +53,12 @@ class RequestShape:
 def blocks_for_tokens(cache: LayerCache, num_tokens: int, shape: RequestShape) -> int:
     """Blocks of this layer's block table that one request of `num_tokens` holds at most.
 
-    Full: ceil(ceil(L / DCP) / B). Window W: ceil(min(W - 1 + lookahead + in flight, L) / B) + 1, since a window rarely
-    starts at a block's edge. Chunk C: ceil(min(C + in flight, L) / B). Recurrent: a fixed number of states.
+    Full: ceil(ceil(L / CP) / B). Window W: ceil(min(W - 1 + lookahead + in flight, L) / B) + 1, since a window rarely
+    starts at a block's edge. Chunk C: ceil(min(C + in flight, L) / B). Recurrent: a fixed number of states, or one a block.
     """
     match cache.kind:
         case "full_attention" | "mla":
-            return ceil_div(ceil_div(num_tokens, shape.dcp_size), cache.block_size)
+            return ceil_div(ceil_div(num_tokens, shape.context_parallel_size), cache.block_size)
         case "sliding_window":
             held = _bound(cache) - 1 + shape.lookahead_tokens + shape.in_flight_tokens
             return ceil_div(min(held, num_tokens), cache.block_size) + 1
@@ -67,7 +68,8 @@ def blocks_for_tokens(cache: LayerCache, num_tokens: int, shape: RequestShape) -
             return ceil_div(_bound(cache), cache.block_size)
         case "recurrent":
             assert cache.states_per_request is not None
-            return cache.states_per_request
+            by_length = ceil_div(num_tokens, cache.block_size) if cache.is_state_per_block else 0
+            return by_length + cache.states_per_request
 
 
 def _bound(cache: LayerCache) -> int:

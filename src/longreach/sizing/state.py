@@ -1,9 +1,11 @@
 """State of one recurrent layer: bytes of one sequence's state on one GPU, and how many states a request holds.
 
-Shapes as vLLM 0.32's state calculators give them; with `s` draft tokens the convolution keeps `s` more columns.
+Shapes as vLLM's state calculators give them; with `s` draft tokens the convolution keeps `s` more columns, in releases whose
+layer of this kind knows drafts.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from longreach.errors import UsageError
 from longreach.model.spec import (
@@ -15,9 +17,12 @@ from longreach.model.spec import (
     RecurrentLayer,
     ShortConvLayer,
 )
-from longreach.sizing.formats import DTYPE_BYTES
+from longreach.sizing.formats import DTYPE_BYTES, get_kv_format
 from longreach.sizing.values import KvCacheRequest
 from longreach.units import did_you_mean
+
+StateMode = Literal["none", "align", "all"]
+"""Which states stay for later requests: none, the last whole block's, or every block's (`--mamba-cache-mode`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class StateDtypes:
 def state_bytes_per_gpu(layer: RecurrentLayer, request: KvCacheRequest) -> int:
     """Bytes of one state of this layer on one GPU, unpadded. Raises UsageError when TP does not divide it."""
     dtypes = _state_dtypes(layer, request)
-    size = _state_size(layer, request.tp_size, request.num_speculative_tokens)
+    size = _state_size(layer, request.tp_size, _conv_drafts(layer, request))
     return size.conv_values * dtypes.conv_bytes + size.state_values * dtypes.state_bytes
 
 
@@ -63,13 +68,52 @@ def _state_size(layer: RecurrentLayer, tp: int, drafts: int) -> StateSize:
             return StateSize((heads // tp) * dim * dim, 0)  # its one state has the convolution's dtype
 
 
+def _conv_drafts(layer: RecurrentLayer, request: KvCacheRequest) -> int:
+    release = request.release
+    match layer:
+        case Mamba2Layer():
+            holds = release.mamba2_conv_holds_drafts
+        case KdaLayer():
+            holds = release.kda_conv_holds_drafts
+        case ShortConvLayer():
+            holds = release.short_conv_holds_drafts
+        case _:
+            holds = True
+    return request.num_speculative_tokens if holds else 0
+
+
+def state_mode(request: KvCacheRequest) -> StateMode:
+    """What the release makes of prefix caching for this model's states. Models without states: as for any other."""
+    release = request.release
+    if not request.prefix_caching or release.state_counting == "one":
+        return "none"
+    keeps_all = all(
+        isinstance(layer, Mamba1Layer | Mamba2Layer)
+        for layer in request.model.layers
+        if isinstance(layer, RecurrentLayer)
+    )
+    if release.state_counting == "length":  # only Mamba models had prefix caching
+        return "all" if keeps_all else "none"
+    wanted = request.mamba_cache_mode
+    if wanted is None and release.all_mode_by_default:
+        has_drafts = request.num_speculative_tokens > 0 and release.drafts_leave_all_mode
+        wanted = "align" if has_drafts else "all"
+    return "all" if wanted == "all" and keeps_all and release.all_mode_exists else "align"
+
+
 def states_per_request(layer: RecurrentLayer, request: KvCacheRequest) -> int:
     """State blocks of one request: running and last aligned state with prefix caching, one without; one a draft token.
 
-    Kernels that export a checkpoint inside a prefill keep one more, but only where prefix caching can use it.
+    In mode "all" these come on top of one for each block of tokens. Kernels that export a checkpoint inside a prefill keep one
+    more, but only where prefix caching can use it.
     """
+    release, mode = request.release, state_mode(request)
+    if release.state_counting != "modes":
+        return 0 if mode == "all" else 1
     drafts = request.num_speculative_tokens
-    if not request.prefix_caching:
+    if mode == "all":
+        return drafts if release.all_mode_adds_drafts else 0
+    if mode == "none":
         return 1 + drafts
     return 2 + drafts + int(_keeps_checkpoint(layer, request))
 
@@ -77,7 +121,7 @@ def states_per_request(layer: RecurrentLayer, request: KvCacheRequest) -> int:
 def aligns_to_flashinfer(request: KvCacheRequest) -> bool:
     """Gated-delta prefill runs on FlashInfer and its checkpoints need blocks of a multiple of 64 tokens."""
     release_does = request.release.gdn_flashinfer_alignment and request.gdn_flashinfer_prefill
-    return release_does and request.prefix_caching and _has_gated_delta(request)
+    return release_does and state_mode(request) == "align" and _has_gated_delta(request)
 
 
 def _has_gated_delta(request: KvCacheRequest) -> bool:
@@ -97,14 +141,20 @@ def _keeps_checkpoint(layer: RecurrentLayer, request: KvCacheRequest) -> bool:
 
 
 def _state_dtypes(layer: RecurrentLayer, request: KvCacheRequest) -> StateDtypes:
-    conv = _dtype_bytes(request.mamba_cache_dtype, request.model.dtype, "--mamba-cache-dtype")
-    wanted = request.mamba_ssm_cache_dtype
-    if request.force_fp32_state and isinstance(layer, GatedDeltaNetLayer):
+    model, release = request.model, request.release
+    if release.states_follow_kv_dtype:
+        kv_bytes = get_kv_format(request.kv_cache_dtype, model.dtype).value_bytes
+        return StateDtypes(kv_bytes, kv_bytes)
+    conv = _dtype_bytes(request.mamba_cache_dtype, model.dtype, "--mamba-cache-dtype")
+    is_gated_delta = isinstance(layer, GatedDeltaNetLayer)
+    if request.force_fp32_state and is_gated_delta:
         return StateDtypes(conv, 4)
-    if wanted != "auto":
-        return StateDtypes(conv, _dtype_bytes(wanted, request.model.dtype, "--mamba-ssm-cache-dtype"))
-    if request.model.ssm_state_dtype is not None:
-        return StateDtypes(conv, _dtype_bytes(request.model.ssm_state_dtype, request.model.dtype, "mamba_ssm_dtype"))
+    if is_gated_delta and not release.gated_delta_state_dtype:
+        return StateDtypes(conv, conv)
+    if request.mamba_ssm_cache_dtype != "auto":
+        return StateDtypes(conv, _dtype_bytes(request.mamba_ssm_cache_dtype, model.dtype, "--mamba-ssm-cache-dtype"))
+    if model.ssm_state_dtype is not None and release.config_state_dtype:
+        return StateDtypes(conv, _dtype_bytes(model.ssm_state_dtype, model.dtype, "mamba_ssm_dtype"))
     return StateDtypes(conv, 4 if isinstance(layer, KdaLayer) else conv)
 
 

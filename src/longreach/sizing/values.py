@@ -22,18 +22,22 @@ class KvCacheRequest:
     tp_size: int = 1
     pp_size: int = 1
     dcp_size: int = 1
+    pcp_size: int = 1
     kv_cache_dtype: str = "auto"
     max_num_batched_tokens: int = 2048
     num_speculative_tokens: int = 0
     use_draft_layers: bool = False  # MTP: the model's draft layers join the pool
+    draft_model: ModelSpec | None = None  # a drafter with a config of its own: its layers join the pool
     prefix_caching: bool = True
     async_scheduling: bool = True
     hybrid_kv_cache_manager: bool = True
+    has_kv_connector: bool = False  # --kv-transfer-config: older releases turn the hybrid manager off for it
     block_size: int | None = None  # --block-size
     default_block_size: int = (
         16  # what the attention backend of this device takes when none is given (CPU 128, FLASHMLA 64, ...)
     )
     min_kernel_block_size: int = 16  # smallest block the attention kernel accepts (CPU 32)
+    mamba_cache_mode: str | None = None  # --mamba-cache-mode; None: what the release picks
     mamba_cache_dtype: str = "auto"
     mamba_ssm_cache_dtype: str = "auto"
     force_fp32_state: bool = False  # the CPU platform keeps gated-delta state in float32
@@ -67,9 +71,9 @@ class KvCapacity:
     blocks_per_request: int
     kv_capacity_tokens: int
     max_concurrency: float
-    needed_bytes_per_gpu: int  # to start at max_model_len, the null block included where the release reserves it
+    needed_bytes_per_gpu: int  # to start at max_model_len and hold one such request, a reserved null block included
     available_bytes_per_gpu: int
-    largest_max_model_len: int  # largest length that starts; 0 when none does
+    largest_max_model_len: int  # largest length that starts and that the pool holds; 0 when none does
     starts: bool
     groups: tuple[KvGroup, ...]
     refusal: str | None = None  # the sentence vLLM prints when it refuses
@@ -104,6 +108,7 @@ class MemoryBudget:
     kv_bytes: tuple[int, int] | None  # what is left to KV, or exactly what was asked for
     kv_certainty: Certainty
     fits: bool | None  # None: cannot tell
+    kv_middle_bytes: int | None = None  # the best guess inside `kv_bytes`
 
 
 @dataclass(frozen=True, slots=True)

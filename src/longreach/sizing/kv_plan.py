@@ -1,0 +1,42 @@
+"""The layout of the KV cache, decided by the configuration alone; lengths and bytes are counted against it."""
+
+from dataclasses import dataclass
+
+from longreach.engine.release import Release
+from longreach.sizing.groups import CacheGroup
+from longreach.sizing.pages import LayerCache, RequestShape, blocks_for_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class KvPlan:
+    """Groups of layers, and what a block costs on each pipeline stage."""
+
+    groups: tuple[CacheGroup, ...]
+    stage_block_bytes: tuple[int, ...]  # bytes per block on each pipeline stage
+    stage_caches: tuple[tuple[LayerCache, ...], ...]  # each stage's layers before they were grouped
+    shape: RequestShape
+    release: Release
+    estimate_reason: str | None
+
+    @property
+    def bytes_per_block(self) -> int:
+        """On the stage that pays most: it limits the pool."""
+        return max(self.stage_block_bytes)
+
+    @property
+    def null_blocks(self) -> int:
+        """Blocks that a start needs beyond the request's own."""
+        return int(self.release.null_block_reserved)
+
+    @property
+    def block_size(self) -> int:
+        """Tokens of the smallest block of any group."""
+        return min(group.representative.block_size for group in self.groups)
+
+    def num_blocks(self, available_bytes: int) -> int:
+        """The pool that so many bytes on every GPU make."""
+        return max(0, available_bytes // self.bytes_per_block)
+
+    def blocks_per_request(self, num_tokens: int) -> int:
+        """Blocks of one request over all groups, those of other stages included: they share one table of blocks."""
+        return sum(blocks_for_tokens(group.representative, num_tokens, self.shape) for group in self.groups)
