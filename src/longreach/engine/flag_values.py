@@ -69,29 +69,27 @@ def write_value(value: object) -> str:
 
 def read_json_object(text: str) -> dict[str, object] | None:
     """A JSON object, bare numbers with suffixes (`{"cpu_bytes_to_use": 80G}`) expanded; None for anything else."""
-    parts = _QUOTED.split(text)
-    parts[::2] = [_BARE_SCALED.sub(_expand, part) for part in parts[::2]]
     try:
-        value = json.loads("".join(parts))
+        value = json.loads(expand_suffixes(text))
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
 
-def _expand(match: re.Match[str]) -> str:
-    try:
-        return str(parse_size(match.group()))
-    except ValueError:
-        return match.group()
+def expand_suffixes(text: str) -> str:
+    """JSON text with bare numbers like `80g` written out; ValueError where vLLM refuses one (`1.5G`)."""
+    parts = _QUOTED.split(text)
+    parts[::2] = [_BARE_SCALED.sub(lambda match: str(parse_size(match.group())), part) for part in parts[::2]]
+    return "".join(parts)
 
 
-def read_dotted_value(text: str) -> object:
-    """The value of `--flag.key VALUE`: JSON, else a number with suffix, else the text itself."""
+def read_dotted_value(text: str, *, suffixes: bool = True) -> object:
+    """The value of `--flag.key VALUE`: JSON, else (with `suffixes`) a number with suffix, else the text itself."""
     try:
         value: object = json.loads(text)
     except ValueError:
         try:
-            value = parse_size(text)
+            value = parse_size(text) if suffixes else text
         except ValueError:
             value = text
     return value

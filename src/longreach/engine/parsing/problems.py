@@ -1,0 +1,96 @@
+"""The words for what vLLM's parser refuses: what, why, what to write instead. Pure."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from longreach.engine.parsing.parsed import ParseProblem, Use
+from longreach.engine.parsing.successors import Successor, find_successor
+from longreach.engine.registry import Registry, releases_with_flag
+
+
+def unknown_flag(use: Use, candidates: Sequence[str], registry: Registry) -> ParseProblem:
+    """A name that no option of the release has, or that is a prefix of several."""
+    name, version = use.spelling, registry.version
+    if candidates:
+        why = f"vLLM {version} takes a prefix that only one flag has; this one begins {', '.join(candidates)}"
+        return ParseProblem(
+            "ambiguous_flag",
+            f"{name} is not one flag",
+            why,
+            f"write {' or '.join(candidates)}",
+            use,
+            suggestion=tuple(candidates),
+        )
+    releases, successor = releases_with_flag(name), find_successor(name, registry)
+    if releases:
+        why = f"the flag exists {_span(releases)}; vLLM {version} exits with 'unrecognized arguments'"
+    else:
+        why = f"no release from {_FIRST} on has it; vLLM {version} exits with 'unrecognized arguments'"
+    if successor is not None:
+        suggestion = (successor.name,) if successor.name else ()
+        return ParseProblem(
+            "unknown_flag",
+            f"vLLM {version} has no {name}",
+            f"{why}; {successor.remark}",
+            _fix(successor, name),
+            use,
+            suggestion=suggestion,
+        )
+    return _near(use, registry, why)
+
+
+_FIRST = "0.8.5"
+
+
+def _span(releases: Sequence[str]) -> str:
+    first, last = releases[0], releases[-1]
+    return f"in {first}" if first == last else f"from {first} to {last}"
+
+
+def _fix(successor: Successor, name: str) -> str:
+    return f"remove {name}" if successor.name is None else f"use {successor.name} instead of {name}"
+
+
+def _near(use: Use, registry: Registry, why: str) -> ParseProblem:
+    name = use.spelling
+    near = get_close_matches(name, registry.spellings(), n=3, cutoff=0.75)
+    fix = f"did you mean {' or '.join(near)}?" if near else f"remove {name}"
+    return ParseProblem("unknown_flag", f"vLLM {registry.version} has no {name}", why, fix, use, suggestion=tuple(near))
+
+
+def missing_value(use: Use) -> ParseProblem:
+    """An option that takes a value and stands alone."""
+    wanted = "at least one value" if use.entry is not None and use.entry.nargs == "+" else "one value"
+    why = f"vLLM takes {wanted} for it; a value that begins with '-' needs {use.spelling}=VALUE"
+    return ParseProblem(
+        "missing_value", f"{use.spelling} has no value", why, f"{use.spelling} VALUE, or remove it", use
+    )
+
+
+def unwanted_value(use: Use) -> ParseProblem:
+    """A switch with a value: the value is refused, whatever it says."""
+    assert use.entry is not None
+    off = f"--no-{use.name.removeprefix('--')}"
+    is_off = (use.value or "").strip().lower() in ("false", "0", "no", "off")
+    meant = use.name if not is_off else off if use.entry.kind == "bool" else None
+    why = f"{use.name} is a switch; it takes no value"
+    fix = f"write {meant}" if meant else f"remove {use.spelling}"
+    return ParseProblem(
+        "unwanted_value",
+        f"{use.spelling}={use.value} is not understood",
+        why,
+        fix,
+        use,
+        suggestion=(meant,) if meant else (),
+    )
+
+
+def stray_words(texts: Sequence[str], positions: tuple[int, ...], model: str | None, *, is_serve: bool) -> ParseProblem:
+    """Bare words that no option takes."""
+    said = " ".join(texts)
+    if is_serve:
+        why = f"it follows no flag that takes it, and the model is already named ({model})"
+    else:
+        why = "the module takes no bare word; it names its model with --model"
+    what = f"bare word{'s' if len(texts) > 1 else ''} {said!r} in the command"
+    return ParseProblem("stray_word", what, why, f"remove {said}", positions=positions)

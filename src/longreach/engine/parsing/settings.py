@@ -1,0 +1,172 @@
+"""Whether the object a JSON flag carries fills its settings class: keys, types, choices, keys that exclude each other. Pure.
+
+As pydantic reads JSON where it is not strict: `"4"` and `4.0` are whole numbers, `"yes"` is true, but a number is no text.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from longreach.engine.parsing.parsed import ParseProblem, ProblemKind, Use, is_open
+from longreach.engine.parsing.settings_together import check_together
+from longreach.engine.parsing.similar import nearest
+from longreach.engine.registry import FlagEntry, Registry, SettingEntry, releases_with_setting
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What is wrong with one key, before it is known where in the command it stands."""
+
+    kind: ProblemKind
+    path: tuple[str, ...]
+    what: str
+    why: str
+    fix: str
+    suggestion: tuple[str, ...] = ()
+
+
+def check_settings(read: object, entry: FlagEntry, uses: Sequence[Use], registry: Registry) -> Iterator[ParseProblem]:
+    """Problems of the value of one JSON flag whose settings class the parser fills itself."""
+    assert entry.settings is not None
+    if not isinstance(read, Mapping):
+        why = f"it fills {entry.settings}, so it takes an object in braces"
+        yield ParseProblem("bad_json", f"{entry.name} is not a JSON object", why, f"{entry.name} '{{...}}'", uses[-1])
+        return
+    for said in _check_object(read, entry.settings, (), registry):
+        use = next((use for use in uses if use.path[: len(said.path)] == said.path[: len(use.path)]), uses[-1])
+        what = f"{entry.name}: {said.what}"
+        yield ParseProblem(said.kind, what, said.why, said.fix, use, suggestion=said.suggestion, path=said.path)
+
+
+def _check_object(
+    read: Mapping[str, object], settings: str, path: tuple[str, ...], registry: Registry
+) -> Iterator[_Said]:
+    keys = registry.settings.get(settings, {})
+    if not keys:
+        return
+    sound = True
+    for key, value in read.items():
+        entry = keys.get(key)
+        for said in (
+            _unknown_key(key, settings, path, registry)
+            if entry is None
+            else _check_key(key, value, entry, path, registry)
+        ):
+            sound = False
+            yield said
+    if sound:
+        for text in check_together(settings, read, registry.version):
+            yield _Said(
+                "rejected_settings",
+                path,
+                text,
+                f"{settings} of vLLM {registry.version} refuses it",
+                "change one of the keys",
+            )
+
+
+def _unknown_key(key: str, settings: str, path: tuple[str, ...], registry: Registry) -> Iterator[_Said]:
+    if is_open(key):
+        return
+    releases = releases_with_setting(settings, key)
+    span = f"it exists from {releases[0]} to {releases[-1]}" if releases else f"{settings} never had it"
+    near = nearest(key, list(registry.settings[settings]))
+    fix = f"did you mean {' or '.join(near)}?" if near else f"remove {key!r}"
+    what = f"key {'.'.join((*path, key))!r} does not exist in vLLM {registry.version}"
+    yield _Said("unknown_key", (*path, key), what, f"{span}; vLLM says 'Unexpected keyword argument'", fix, near)
+
+
+def _check_key(
+    key: str, value: object, entry: SettingEntry, path: tuple[str, ...], registry: Registry
+) -> Iterator[_Said]:
+    own = (*path, key)
+    if (value is None and entry.optional) or (isinstance(value, str) and is_open(value)):
+        return
+    if isinstance(value, Mapping) and entry.settings is not None:
+        yield from _check_object(value, entry.settings, own, registry)
+    elif not any(fits(value, kind, entry) for kind in entry.kind.split("|")):
+        yield _wrong_value(value, entry, own)
+
+
+def _wrong_value(value: object, entry: SettingEntry, path: tuple[str, ...]) -> _Said:
+    name = ".".join(path)
+    if entry.choices and isinstance(value, str | int) and not isinstance(value, bool):
+        names = [str(choice) for choice in entry.choices]
+        near = nearest(str(value), names)
+        fix = f"{name} {near[0]}" if near else f"give {name!r} one of {', '.join(names)}"
+        return _Said(
+            "wrong_key_value", path, f"key {name!r} has no choice {value!r}", f"it takes {', '.join(names)}", fix, near
+        )
+    limits = "".join(
+        f", {word} {limit}" for word, limit in (("at least", entry.low), ("at most", entry.high)) if limit is not None
+    )
+    wanted = " or ".join(_KIND_WORDS.get(kind.partition("[")[0], kind) for kind in entry.kind.split("|")) + limits
+    why = f"it takes {wanted}"
+    return _Said("wrong_key_value", path, f"key {name!r} cannot be {value!r}", why, f"give {name!r} {wanted}")
+
+
+_KIND_WORDS = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "text": "a text",
+    "list": "a list",
+    "map": "an object",
+    "json": "an object",
+}
+_TRUTH_WORDS = frozenset(("0", "off", "f", "false", "n", "no", "1", "on", "t", "true", "y", "yes"))
+
+
+def fits(value: object, kind: str, entry: SettingEntry) -> bool:
+    """Whether pydantic takes a JSON value for one kind of the entry: its type, its choices, its limits."""
+    outer, _, inner = kind.removesuffix("]").partition("[")
+    if outer == "any":
+        return True
+    if outer == "list":
+        return (
+            isinstance(value, list)
+            and (not entry.filled or bool(value))
+            and all(_fits_item(item, inner, entry) for item in value)
+        )
+    if outer in ("json", "map"):
+        is_object = isinstance(value, Mapping) and (not entry.filled or bool(value))
+        return is_object and all(_fits_item(item, inner, entry) for item in value.values())  # type: ignore[attr-defined]
+    return _fits_item(value, outer, entry)
+
+
+def _fits_item(value: object, kind: str, entry: SettingEntry) -> bool:
+    if not kind or (isinstance(value, str) and is_open(value)):
+        return True
+    if kind == "text":
+        return isinstance(value, str) and _is_choice(value, entry)
+    if kind == "bool":
+        return isinstance(value, bool) or value in (0, 1) or (isinstance(value, str) and value.lower() in _TRUTH_WORDS)
+    number = read_number(value)
+    if number is None or (kind == "int" and number != int(number)):
+        return False
+    if entry.choices and kind == "int":
+        return isinstance(value, int) and not isinstance(value, bool) and value in entry.choices
+    return (entry.low is None or number >= entry.low) and (entry.high is None or number <= entry.high)
+
+
+def _is_choice(value: str, entry: SettingEntry) -> bool:
+    names = [choice for choice in entry.choices if isinstance(choice, str)]
+    if not names or value in names:
+        return True
+    return entry.folded and _fold(value) in map(_fold, names)
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def read_number(value: object) -> float | int | None:
+    """A JSON number, or a text or truth value that pydantic takes for one; None for anything else and for infinities."""
+    if isinstance(value, str):
+        try:
+            value = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
+        except ValueError:
+            return None
+    if not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value
