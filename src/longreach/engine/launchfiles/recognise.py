@@ -1,0 +1,206 @@
+"""Which commands a text holds, whatever kind of text it is. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from longreach.engine.launchfiles.compose import read_service
+from longreach.engine.launchfiles.container import Container
+from longreach.engine.launchfiles.found import FoundCommand, TextProblem
+from longreach.engine.launchfiles.kubernetes import ALONE, read_container, read_pod
+from longreach.engine.launchfiles.split_words import SourceWord
+from longreach.engine.launchfiles.systemd import UNIT, UnitCommand, read_unit
+from longreach.engine.launchfiles.typography import PlainText, make_plain
+from longreach.engine.launchfiles.unfold import (
+    Surroundings,
+    commands_of_container,
+    commands_of_script,
+    commands_of_words,
+)
+from longreach.engine.launchfiles.yaml_nodes import Mapping, Scalar, as_mapping, mappings, read_documents
+from longreach.errors import InputFileError
+
+MAX_CHARACTERS = 1_000_000
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_YAML_NAME = re.compile(r"\.(ya?ml|json)$", re.IGNORECASE)
+_YAML = re.compile(
+    r"^[ \t]*-?[ \t]*\"?(services|apiVersion|kind|image|command|args|entrypoint|spec|containers)\"?[ \t]*:|\A\s*\[\s*[\"'\w-]",
+    re.MULTILINE,
+)
+_SHELL = re.compile(r"\A\s*#!|^[ \t]*([^\s:]+[ \t]+)?(vllm serve|docker run|podman run)\b", re.MULTILINE)
+_PROMPT = re.compile(
+    r"^[ \t]*(?:\([\w.-]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[^\n$#]{0,80}[$#]|\$|PS[^\n>]{0,80}>)[ \t]+(?=\S)", re.MULTILINE
+)
+_OTHER_CONTINUATION = re.compile(r"(?<=[ \t])[`^][ \t]*$", re.MULTILINE)
+
+
+def find_commands(text: str, name: str = "") -> tuple[FoundCommand, ...]:
+    """Every command in a text that starts a vLLM server, in its order. `name` is the file's, for its ending and for errors.
+
+    A shell script (docker run in it), a compose file, a Kubernetes manifest, a systemd unit, a fragment of one of them, or
+    Markdown with any of them between fences. InputFileError when it is none of these or holds no such command.
+    """
+    shown = name or "the text"
+    if "\0" in text:
+        raise InputFileError(f"{shown} is not a text file", "there are zero bytes in it", _ADVICE)
+    if len(text) > MAX_CHARACTERS:
+        why = f"{len(text):,} characters; the commands of a deployment take a few thousand"
+        raise InputFileError(f"{shown} is too large for a launch file", why, _ADVICE)
+    plain = make_plain(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+    fences = list(_FENCE.finditer(plain.text))
+    if fences and not _SHELL.match(plain.text):
+        found = [command for fence in fences for command in _of_fence(plain.text, fence)]
+    else:
+        found = _of_text(plain.text, name)
+    if not found:
+        why = "neither 'vllm serve' nor vllm.entrypoints.openai.api_server is run, and no image that starts a server"
+        raise InputFileError(f"{shown} holds no command that starts a vLLM server", why, _ADVICE)
+    return _with_typography(sorted(found, key=lambda command: command.line), plain)
+
+
+def find_in_words(words: Sequence[str]) -> FoundCommand:
+    """The server that an argument vector starts, whatever wraps it: docker run, numactl, bash -c. InputFileError for none."""
+    source = [SourceWord(word, 0, 0) for word in words]
+    env: list[tuple[str, str]] = []
+    while source and (pair := re.fullmatch(r"([A-Za-z_]\w*)=(.*)", source[0].value, re.DOTALL)):
+        env.append((pair[1], pair[2]))
+        source.pop(0)
+    found = next(commands_of_words(source, Surroundings(env=tuple(env))), None)
+    if found is None:
+        shown = " ".join(words)[:80]
+        raise InputFileError(f"'{shown}' starts no vLLM server", "it neither is nor holds 'vllm serve'", _ADVICE)
+    return found
+
+
+_ADVICE = "give the command itself: longreach lint -- vllm serve MODEL ..."
+
+
+def _of_text(text: str, name: str) -> list[FoundCommand]:
+    if UNIT.search(text) and not _YAML_NAME.search(name):
+        return list(_of_unit(text, name))
+    is_yaml = _YAML_NAME.search(name) or (_YAML.search(text) and not _SHELL.search(_without_yaml_items(text)))
+    return list(_of_yaml(text, name)) if is_yaml else _of_shell(text)
+
+
+def _without_yaml_items(text: str) -> str:
+    """Only lines that are not indented: a shell command inside a YAML block is."""
+    return "\n".join(line for line in text.split("\n") if not line[:1].isspace())
+
+
+def _of_fence(text: str, fence: re.Match[str]) -> Iterator[FoundCommand]:
+    before = text.count("\n", 0, fence.start(2))
+    try:
+        found = _of_text(fence[2], "")
+    except InputFileError:  # prose and output stand between fences, too
+        return
+    for command in found:
+        problems = tuple(replace(item, line=item.line and item.line + before) for item in command.problems)
+        yield replace(command, line=command.line + before, problems=problems)
+
+
+def _of_shell(text: str) -> list[FoundCommand]:
+    text = _OTHER_CONTINUATION.sub(r"\\", _PROMPT.sub("", text))
+    found = list(commands_of_script(text, Surroundings("shell")))
+    if found or not text.lstrip().startswith("-"):
+        return found
+    # Bare arguments, as they follow an image.
+    return list(commands_of_script(f"{_ANY_IMAGE} {text.lstrip()}", Surroundings("shell")))
+
+
+_ANY_IMAGE = "vllm serve"
+
+
+def _of_unit(text: str, name: str) -> Iterator[FoundCommand]:
+    service = name.rsplit("/", 1)[-1] or None
+    for unit in read_unit(text):
+        around = Surroundings(
+            "systemd", unit.line, unit.env, service, memlock=unit.memlock, problems=unit.problems, text=unit.text
+        )
+        for command in _of_unit_command(unit, around):
+            yield replace(command, restart=command.restart or unit.restart)
+
+
+def _of_unit_command(unit: UnitCommand, around: Surroundings) -> Iterator[FoundCommand]:
+    if unit.container is not None:
+        return commands_of_container(unit.container, around)
+    return commands_of_words(unit.words, around)
+
+
+def _of_yaml(text: str, name: str) -> Iterator[FoundCommand]:
+    for document in read_documents(text, name):
+        if not isinstance(document, Mapping):
+            yield from _of_list(document)
+        elif document.get("services") is not None:
+            yield from _of_compose(document)
+        elif document.get("apiVersion") is not None or document.get("kind") is not None:
+            yield from _of_manifest(document)
+        else:
+            yield from _of_fragment(document)
+
+
+def _of_list(words: tuple[Scalar, ...]) -> Iterator[FoundCommand]:
+    source = [SourceWord(word.text, 0, 0) for word in words]
+    yield from commands_of_words(source, Surroundings("words", words[0].line))
+
+
+def _of_compose(document: Mapping) -> Iterator[FoundCommand]:
+    services = as_mapping(document.get("services"))
+    for key, node in services.node.value if services is not None else ():
+        service = as_mapping(node)
+        if service is not None:
+            yield from _unfold(*read_service(service, str(key.value)))
+
+
+def _of_manifest(document: Mapping) -> Iterator[FoundCommand]:
+    pods = {}
+    for mapping in mappings(document):
+        for key in ("containers", "initContainers"):
+            pods.update({id(node): mapping for node in mapping.items(key)})
+        if mapping.get("args") is not None or mapping.get("command") is not None or mapping.get("image") is not None:
+            spec = pods.get(id(mapping.node))
+            yield from _unfold(*read_container(mapping, read_pod(spec) if spec is not None else ALONE))
+
+
+def _of_fragment(document: Mapping) -> Iterator[FoundCommand]:
+    """A piece of a compose file or a manifest: only a manifest has `args`, only a compose file has `entrypoint`."""
+    if document.get("containers") is not None:
+        yield from _of_manifest(document)
+        return
+    for mapping in mappings(document):
+        if mapping.get("args") is not None:
+            yield from _unfold(*read_container(mapping, ALONE))
+        elif (
+            mapping.get("command") is not None
+            or mapping.get("entrypoint") is not None
+            or mapping.get("image") is not None
+        ):
+            yield from _unfold(*read_service(mapping, None))
+
+
+def _unfold(container: Container, problems: tuple[TextProblem, ...]) -> Iterator[FoundCommand]:
+    yield from commands_of_container(container, Surroundings(container.format, container.line, problems=problems))
+
+
+def _with_typography(found: list[FoundCommand], plain: PlainText) -> tuple[FoundCommand, ...]:
+    """Give each command the lines with odd characters that stand between it and the next one."""
+    done = []
+    for index, command in enumerate(found):
+        begins = command.line if index else 0
+        ends = found[index + 1].line if index + 1 < len(found) else MAX_CHARACTERS
+        lines = {line: odd for line, odd in plain.replaced.items() if begins <= line < ends}
+        problem = (_typography_problem(lines),) if lines else ()
+        done.append(replace(command, problems=(*problem, *command.problems)))
+    return tuple(done)
+
+
+def _typography_problem(lines: dict[int, str]) -> TextProblem:
+    first = min(lines)
+    odd = ", ".join(f"U+{ord(letter):04X}" for letter in "".join(sorted(set("".join(lines.values())))))
+    where = f"line {first}" if len(lines) == 1 else f"{len(lines)} lines, first on line {first},"
+    return TextProblem(
+        "typographic_characters",
+        f"{where} holds characters of a web page or a word processor: {odd}",
+        "they look like '--', quotes or blanks and are none, for the shell as for vLLM",
+        "type the dashes, quotes and blanks anew, or take the command from here",
+        first,
+    )

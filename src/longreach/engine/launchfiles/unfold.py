@@ -1,0 +1,222 @@
+"""From a script, words or a container to the servers that they start, through every shell and wrapper between. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from longreach.engine.launchfiles.container import Container, starts_server
+from longreach.engine.launchfiles.docker_run import read_docker_run
+from longreach.engine.launchfiles.found import Entry, FoundCommand, LaunchFormat, TextProblem
+from longreach.engine.launchfiles.mistakes import mend_words
+from longreach.engine.launchfiles.parameters import Value
+from longreach.engine.launchfiles.shell_script import read_script
+from longreach.engine.launchfiles.split_words import SourceWord
+from longreach.engine.launchfiles.start import (
+    MODULE,
+    SERVE,
+    ContainerStart,
+    ScriptStart,
+    ServerStart,
+    mentions_server,
+    read_start,
+)
+
+_MAX_DEPTH = 4  # a shell in a container in a shell
+_MODULE_RELEASES = re.compile(r"v?0\.(\d|10)\b")  # tags whose entry point is the api_server module
+_SERVER_FLAGS = frozenset(
+    ("--model", "--max-model-len", "--tensor-parallel-size", "-tp", "--gpu-memory-utilization", "--served-model-name")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stands around words: where they are from, and what the environment holds."""
+
+    format: LaunchFormat = "words"
+    line: int = 1
+    env: tuple[tuple[str, str], ...] = ()
+    service: str | None = None
+    container: Container | None = None
+    memlock: str | None = None
+    depth: int = 0
+    problems: tuple[TextProblem, ...] = ()
+    text: str = ""  # what the words were made from
+
+    def with_env(self, added: Sequence[tuple[str, str]]) -> "Surroundings":
+        """The same with more variables; later ones replace earlier ones."""
+        return replace(self, env=tuple((dict(self.env) | dict(added)).items()))
+
+
+def commands_of_script(
+    text: str, around: Surroundings, known: dict[str, Value] | None = None
+) -> Iterator[FoundCommand]:
+    """The servers that a shell script starts."""
+    if around.depth > _MAX_DEPTH:
+        return
+    for run in read_script(text, dict(around.env) | (known or {})):
+        line = around.line + run.line - 1
+        problems = tuple(_at_line(problem, around.line - 1) for problem in run.problems)
+        here = replace(around.with_env(run.env), line=line, problems=(*around.problems, *problems), text=text)
+        yield from commands_of_words(run.words, here)
+
+
+def commands_of_words(words: Sequence[SourceWord], around: Surroundings) -> Iterator[FoundCommand]:
+    """The servers that one list of words starts: none, one, or those of the script in it."""
+    values = [word.value for word in words]
+    start = read_start(values)
+    if isinstance(start, ServerStart):
+        entry: Entry = start.entry
+        env = _prefix_env(values[: start.first])
+        yield _found(entry, words[start.first :], around.with_env(env))
+    elif isinstance(start, ScriptStart):
+        inner = replace(around.with_env(_prefix_env(values[: start.position])), depth=around.depth + 1)
+        yield from commands_of_script(values[start.position], inner)
+    elif isinstance(start, ContainerStart):
+        container = read_docker_run(values[start.first :])
+        if container is not None:
+            shift = len(values) - len(container.args)
+            yield from _of_container(container, words[shift:], replace(around, format="docker"))
+
+
+def commands_of_container(container: Container, around: Surroundings) -> Iterator[FoundCommand]:
+    """The servers that a container of a compose file, a pod or a unit starts."""
+    yield from _of_container(container, [SourceWord(word, 0, 0) for word in container.args], around)
+
+
+def _of_container(container: Container, args: Sequence[SourceWord], around: Surroundings) -> Iterator[FoundCommand]:
+    around = replace(around, container=container, service=container.service, depth=around.depth + 1)
+    # Outside variables do not reach into a container; its own are all there are.
+    around = replace(around, env=container.env)
+    if around.depth > _MAX_DEPTH:
+        return
+    if container.entrypoint:
+        words = [*(SourceWord(word, 0, 0) for word in container.entrypoint), *args]
+        yield from _without_second_serve(words, around)
+        return
+    serves = starts_server(container.image)
+    values = [word.value for word in args]
+    start = read_start(values)
+    if start is None and (len(values) == 1 or values[:1] == ["vllm"]) and mentions_server(values[0]):
+        yield from _whole_command_in_one_word(values[0], serves=serves, around=around)
+    elif start is not None:
+        problem = _repeated(container, values, serves=serves) if serves else ()
+        for command in commands_of_words(args, around):
+            yield replace(
+                command,
+                problems=(*problem, *command.problems),
+                received=(*SERVE, *values) if serves else command.received,
+            )
+    elif values[:1] == ["serve"]:
+        found = _found("image", args[1:], around)
+        yield replace(
+            found, problems=(*_repeated(container, values, serves=serves), *found.problems), received=(*SERVE, *values)
+        )
+    elif serves or (serves is None and _are_server_args(values, container.image)):
+        yield _found("image", args, around)
+
+
+def _without_second_serve(words: Sequence[SourceWord], around: Surroundings) -> Iterator[FoundCommand]:
+    for command in commands_of_words(words, around):
+        if command.argv[:3] != (*SERVE, "serve"):
+            yield command
+            continue
+        problem = TextProblem(
+            "stray_serve",
+            "'serve' stands twice: at the end of the entry point and at the start of its arguments",
+            "vLLM takes the second 'serve' for the model, and the model for a word that belongs to nothing",
+            "remove 'serve' from the arguments",
+            command.line,
+        )
+        yield replace(
+            command, argv=(*SERVE, *command.argv[3:]), problems=(problem, *command.problems), received=command.argv
+        )
+
+
+def _whole_command_in_one_word(word: str, *, serves: bool | None, around: Surroundings) -> Iterator[FoundCommand]:
+    """`args: ["vllm serve M ..."]`: right behind `sh -c` only."""
+    problem = TextProblem(
+        "joined_words",
+        f"'{word.split(maxsplit=3)[0]} ...' is one word that holds a whole command",
+        "without a shell nothing takes it apart: it is looked up as the name of a program, or passed on as one argument",
+        'write every word as an item of its own, or run it with command: ["sh", "-c"]',
+        around.line,
+    )
+    is_told = around.container is not None and around.container.image is not None
+    for command in commands_of_script(word, around):
+        problems = (problem, *command.problems) if is_told or serves else command.problems
+        yield replace(command, problems=problems)
+
+
+def _repeated(container: Container, values: Sequence[str], *, serves: bool | None) -> tuple[TextProblem, ...]:
+    words = "serve" if values[0] == "serve" else " ".join(values[:2])
+    if serves:
+        return (
+            TextProblem(
+                "stray_serve",
+                f"'{words}' is repeated behind image {container.image}",
+                "its entry point starts the server already, and what follows the image are arguments of it",
+                f"remove '{words}', so that the model or the first flag follows the image, or set the entry point",
+                container.line,
+            ),
+        )
+    return (
+        TextProblem(
+            "serve_after_unknown_image",
+            f"'serve' begins the arguments of {container.image or 'an image that is not named'}",
+            "right only where the image's entry point is 'vllm' alone; vLLM's own images start the server, and refuse it",
+            "look at it with docker image inspect, and remove 'serve' where the entry point already starts the server",
+            container.line,
+        ),
+    )
+
+
+def _are_server_args(values: Sequence[str], image: str | None) -> bool:
+    if not values:
+        return False
+    names = {value.partition("=")[0].replace("_", "-") for value in values}
+    if image is None:
+        return values[0].startswith("--") or bool(names & _SERVER_FLAGS)
+    return bool(names & _SERVER_FLAGS) or ("vllm" in image and (values[0].startswith("--") or "/" in values[0]))
+
+
+def _found(entry: Entry, args: Sequence[SourceWord], around: Surroundings) -> FoundCommand:
+    container = around.container or Container()
+    mended = mend_words(args, around.text, around.line)
+    is_module = entry == "api_server" or (entry == "image" and _has_module_entry(container.image))
+    start = MODULE if is_module else SERVE
+    received = tuple(word.value for word in args)
+    return FoundCommand(
+        argv=(*start, *mended.words),
+        env=around.env,
+        entry=entry,
+        format=around.format,
+        line=around.line,
+        problems=(*around.problems, *mended.problems),
+        received=None if received == mended.words else (*start, *received),
+        image=container.image,
+        service=around.service,
+        gpus=container.gpus,
+        shm_bytes=container.shm_bytes,
+        host_ipc=container.host_ipc,
+        host_network=container.host_network,
+        memlock=container.memlock or around.memlock,
+        capabilities=container.capabilities,
+        ports=container.ports,
+        restart=container.restart,
+        privileged=container.privileged,
+    )
+
+
+def _has_module_entry(image: str | None) -> bool:
+    """Images of vLLM up to 0.10 start the api_server module, later ones `vllm serve`."""
+    return _MODULE_RELEASES.match((image or "").rpartition(":")[2]) is not None
+
+
+def _prefix_env(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Assignments among what precedes the server: `env A=1 vllm serve`."""
+    pairs = (word.partition("=") for word in words)
+    return tuple((name, value) for name, equals, value in pairs if equals and name.isidentifier())
+
+
+def _at_line(problem: TextProblem, added: int) -> TextProblem:
+    return problem if problem.line is None or not added else replace(problem, line=problem.line + added)
