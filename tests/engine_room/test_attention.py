@@ -29,6 +29,31 @@ def test_backends_in_vllm_s_order(capability: str, dtype: str, is_mla: bool, exp
 
 
 @pytest.mark.parametrize(
+    ("capability", "dtype", "kind", "release", "expected"),
+    [
+        ("12.0", "nvfp4", "dense", (0, 27, 1), None),
+        ("12.0", "nvfp4", "dense", (0, 32, 0), ("FLASHINFER",)),
+        ("10.0", "nvfp4", "dense", (0, 22, 1), ("FLASHINFER",)),
+        ("12.0", "fp8", "mla", (0, 16, 0), None),
+        ("12.0", "fp8", "mla", (0, 18, 1), ("TRITON_MLA",)),
+        ("9.0", "fp8_e4m3", "sparse", (0, 17, 1), ("FLASHMLA_SPARSE",)),
+        ("9.0", "fp8_e4m3", "sparse", (0, 23, 0), None),
+        ("9.0", "fp8", "sparse", (0, 23, 0), ("FLASHMLA_SPARSE",)),
+        ("10.0", "fp8_e4m3", "sparse", (0, 23, 0), ("FLASHINFER_MLA_SPARSE",)),
+        ("8.0", "auto", "sparse", (0, 32, 0), None),
+        ("9.0", "auto", "dense", (0, 10, 2), None),
+    ],
+)
+def test_backends_and_dtypes_come_with_a_release(
+    capability: str, dtype: str, kind: str, release: tuple[int, ...], expected: tuple[str, ...] | None
+) -> None:
+    found = expected_attention_backends(
+        capability, dtype, is_mla=kind == "mla", is_sparse=kind == "sparse", release=release
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize(
     ("capability", "kv_cache_dtype", "has_indexer", "block_size"),
     [
         ("9.0", "auto", False, 16),

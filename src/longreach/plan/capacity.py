@@ -5,16 +5,16 @@ unless the goal needs it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from longreach.engine.attention import latent_block_size
-from longreach.engine.defaults import DeviceDefaults, device_defaults
+from longreach.engine.defaults import device_defaults
 from longreach.engine.release import Release
 from longreach.errors import UsageError
-from longreach.hardware.spec import GpuSpec, Machine
-from longreach.model.spec import GatedDeltaNetLayer, IndexerLayer, MlaLayer, ModelSpec
+from longreach.hardware.spec import Machine
+from longreach.model.spec import ModelSpec
 from longreach.plan.extra import Extra
 from longreach.plan.goal import Goal
 from longreach.plan.settle import Settled
 from longreach.plan.values import Choice
+from longreach.sizing.kernels import kernel_block_sizes, prefills_on_flashinfer
 from longreach.sizing.kv_cache import concurrency_at, size_kv_cache
 from longreach.sizing.memory import MemoryRequest, budget_memory
 from longreach.sizing.values import KvCacheRequest, KvCapacity, MemoryBudget, RopePlan
@@ -172,7 +172,7 @@ def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheReque
     device = device_defaults(machine.device_type)
     assert device is not None, machine.device_type
     is_cpu = machine.device_type == "cpu"
-    block_size, kernel_block_size = _block_sizes(model, machine, device, dtype)
+    block_size, kernel_block_size = kernel_block_sizes(model, machine, device, dtype)
     _check_block_size(goal.block_size, kernel_block_size)
     return KvCacheRequest(
         model=model,
@@ -195,7 +195,7 @@ def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheReque
         default_block_size=block_size,
         min_kernel_block_size=kernel_block_size,
         force_fp32_state=is_cpu,
-        gdn_flashinfer_prefill=_prefills_on_flashinfer(model, machine.gpu),
+        gdn_flashinfer_prefill=prefills_on_flashinfer(model, machine.gpu),
     )
 
 
@@ -206,26 +206,6 @@ def _check_block_size(block_size: int | None, kernel_block_size: int) -> None:
             f"blocks must be multiples of {kernel_block_size} tokens",
             f"--block-size {round_up(block_size, kernel_block_size)}",
         )
-
-
-def _block_sizes(model: ModelSpec, machine: Machine, device: DeviceDefaults, dtype: str) -> tuple[int, int]:
-    """(block size when none is given, smallest block of the attention kernel) in tokens."""
-    if not any(isinstance(layer, MlaLayer) for layer in model.layers):
-        return device.block_size, device.min_kernel_block_size
-    size = device.mla_block_size
-    if machine.device_type == "cuda" and machine.gpu is not None:
-        has_indexer = any(isinstance(layer, IndexerLayer) for layer in model.layers)
-        size = latent_block_size(machine.gpu.compute_capability, dtype, has_indexer=has_indexer) or size
-    return size, size
-
-
-def _prefills_on_flashinfer(model: ModelSpec, gpu: GpuSpec | None) -> bool:
-    """Hopper always; Blackwell where the key heads have 128 dimensions (with CUDA 13, which its drivers bring)."""
-    if gpu is None or gpu.vendor != "NVIDIA":
-        return False
-    generation = gpu.compute_capability.partition(".")[0]
-    heads = {layer.k_head_dim for layer in model.layers if isinstance(layer, GatedDeltaNetLayer)}
-    return generation == "9" or (generation in ("10", "12") and heads == {128})
 
 
 def _kv_cache_dtypes(goal: Goal, machine: Machine) -> tuple[str, ...]:

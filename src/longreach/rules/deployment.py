@@ -6,7 +6,7 @@ from longreach.engine.options import EngineOptions
 from longreach.engine.release import Release
 from longreach.forecast.values import SpeedForecast, TierForecast
 from longreach.hardware.spec import Machine
-from longreach.model.spec import MlaLayer, ModelSpec, RecurrentLayer
+from longreach.model.spec import IndexerLayer, MlaLayer, ModelSpec, RecurrentLayer
 from longreach.sizing.values import KvCacheRequest, KvCapacity, MemoryBudget, RopePlan, TierCapacity
 
 
@@ -33,6 +33,7 @@ class Deployment:
     tier_forecasts: tuple[TierForecast, ...] = ()
     ttft_wish_s: float | None = None
     kv_request: KvCacheRequest | None = None  # what `capacity` was counted from, to count what would help
+    is_foreign: bool = False  # read from a command that nobody planned: what it does not say is not known
 
     @property
     def tp_size(self) -> int:
@@ -71,8 +72,13 @@ class Deployment:
 
     @property
     def prefix_caching(self) -> bool:
-        """Whether the prefix cache is on; vLLM's default is on."""
-        return self.options.enable_prefix_caching is not False
+        """Whether the prefix cache is on: everywhere unless switched off, on hybrids only where their release has it."""
+        asked = self.options.enable_prefix_caching
+        if not self.model.is_hybrid:
+            return asked is not False
+        if self.release.state_counting != "modes":  # ignored, or for Mamba models as an experiment
+            return False
+        return self.release.hybrids_cache_prefixes_by_default if asked is None else asked
 
     @property
     def kv_room_bytes(self) -> tuple[int, int] | None:
@@ -103,6 +109,12 @@ class Deployment:
     def has_mla(self) -> bool:
         """Whether attention keeps one latent per token instead of KV heads."""
         return any(isinstance(layer, MlaLayer) for layer in self.model.layers)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether an indexer chooses the tokens that latent attention reads, of caches that hold one state a token."""
+        states = {layer.tokens_per_state for layer in self.model.layers if isinstance(layer, MlaLayer)}
+        return any(isinstance(layer, IndexerLayer) for layer in self.model.layers) and states == {1}
 
     @property
     def tokens_per_request(self) -> int:

@@ -16,7 +16,13 @@ def _backends(deployment: Deployment, kv_cache_dtype: str) -> tuple[str, ...] | 
     gpu = deployment.machine.gpu
     if gpu is None or deployment.machine.device_type != "cuda":
         return None
-    return expected_attention_backends(gpu.compute_capability, kv_cache_dtype, is_mla=deployment.has_mla)
+    return expected_attention_backends(
+        gpu.compute_capability,
+        kv_cache_dtype,
+        is_mla=deployment.has_mla,
+        is_sparse=deployment.is_sparse,
+        release=deployment.release.number,
+    )
 
 
 @rule("LR121", "advice", "fp8_kv_moves_backend", "FP8 KV takes another attention backend than plain KV")
