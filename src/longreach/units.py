@@ -89,6 +89,13 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
     return f"did you mean {' or '.join(repr(folded[name]) for name in close)}?" if close else ""
 
 
+def nearest_name(word: str, known: list[str] | tuple[str, ...]) -> str | None:
+    """The one known name that `word` most likely misspells; None when none is near. Case does not matter."""
+    folded = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), list(folded), n=1, cutoff=0.75)
+    return folded[close[0]] if close else None
+
+
 def ceil_div(dividend: int, divisor: int) -> int:
     """The least integer that is not below dividend / divisor."""
     return -(-dividend // divisor)

@@ -1,19 +1,19 @@
-"""One rule with a deployment on which it speaks and near ones on which it is silent."""
+"""One rule with a subject on which it speaks and near ones on which it is silent."""
 
 from dataclasses import dataclass
+from typing import Generic
 
-from longreach.rules.deployment import Deployment
 from longreach.rules.finding import Finding
-from longreach.rules.rule import Rule
+from longreach.rules.rule import Check, S
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """`fires` also gives the example of the rule's page."""
+class Case(Generic[S]):
+    """The subjects are deployments or written commands. `fires` also gives the example of the rule's page."""
 
-    rule: Rule
-    fires: Deployment
-    silent: tuple[Deployment, ...]
+    rule: Check[S]
+    fires: S
+    silent: tuple[S, ...]
 
 
 def render(finding: Finding) -> str:

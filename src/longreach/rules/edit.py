@@ -13,7 +13,6 @@ class Edit:
     set: tuple[tuple[str, tuple[str, ...]], ...] = ()
     remove: tuple[str, ...] = ()
     remove_words: tuple[int, ...] = ()  # bare words that belong to nothing, by their position in argv
-    model: str | None = None  # names another model
     set_env: tuple[tuple[str, str], ...] = ()
     unset_env: tuple[str, ...] = ()
 

@@ -18,10 +18,16 @@ from longreach.rules import (
     speculation,
     speed,
     tiers,
+    written_env,
+    written_names,
+    written_offload,
+    written_serving,
+    written_speculation,
 )
 from longreach.rules.deployment import Deployment
 from longreach.rules.finding import SEVERITIES, Finding, FindingKind
 from longreach.rules.rule import Rule
+from longreach.rules.written import CommandRule
 
 RULES: tuple[Rule, ...] = tuple(
     sorted(
@@ -48,8 +54,25 @@ RULES: tuple[Rule, ...] = tuple(
 )
 """In the order of their codes."""
 
+COMMAND_RULES: tuple[CommandRule, ...] = tuple(
+    sorted(
+        (
+            *written_names.RULES,
+            *written_offload.RULES,
+            *written_env.RULES,
+            *written_serving.RULES,
+            *written_speculation.RULES,
+        ),
+        key=lambda rule: rule.kind.code,
+    )
+)
+"""Over the words of a foreign command; in the order of their codes."""
+
 KINDS: tuple[FindingKind, ...] = tuple(
-    sorted((*(rule.kind for rule in RULES), *observed.KINDS), key=lambda kind: kind.code)
+    sorted(
+        (*(rule.kind for rule in RULES), *(rule.kind for rule in COMMAND_RULES), *observed.KINDS),
+        key=lambda kind: kind.code,
+    )
 )
 
 

@@ -1,0 +1,89 @@
+"""Every finding about a foreign command: its words, its settings, and, where they are known, its model and machine. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from longreach.engine.launchfiles.found import FoundCommand
+from longreach.engine.options import ServeCommand
+from longreach.engine.parser import parse_arguments
+from longreach.engine.reading import read_command
+from longreach.engine.registry import get_registry
+from longreach.engine.release import Release
+from longreach.hardware.spec import Machine
+from longreach.lint.deployment import deployment_of
+from longreach.lint.values import LintReport
+from longreach.model.spec import ModelSpec
+from longreach.rules.deployment import Deployment
+from longreach.rules.finding import SEVERITIES, Finding
+from longreach.rules.registry import COMMAND_RULES, check_deployment
+from longreach.rules.written import WrittenCommand
+
+_OUTCOMES = ("refused_by_parser", "refused_at_start", "no_effect", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known beside the words: nothing here is guessed from them."""
+
+    model: ModelSpec | None = None
+    machine: Machine | None = None
+    config: Mapping[str, object] | None = None  # of --config file.yaml
+    found: FoundCommand | None = None  # the file that the command stood in
+
+
+UNKNOWN = Surroundings()
+
+
+def lint_command(command: ServeCommand, release: Release, around: Surroundings = UNKNOWN) -> LintReport:
+    """The findings of one command under one release, gravest and earliest first; UsageError when it starts no server."""
+    written = read_written(command, release, around)
+    deployment = deployment_of(written)
+    findings = [finding for rule in COMMAND_RULES for finding in rule.check(written)]
+    findings += _deployment_findings(deployment, findings)
+    return LintReport(
+        command=command,
+        release=release.version,
+        findings=tuple(sorted(findings, key=_urgency)),
+        model=around.model.name if around.model is not None else None,
+        gpus=_gpus(around.machine),
+        kv_cache=deployment.capacity if deployment is not None else None,
+    )
+
+
+def read_written(command: ServeCommand, release: Release, around: Surroundings = UNKNOWN) -> WrittenCommand:
+    """The command as command rules look at it."""
+    registry = get_registry(release.version)
+    return WrittenCommand(
+        parsed=parse_arguments(command.argv, registry, around.config),
+        release=release,
+        registry=registry,
+        options=read_command(command.argv, command.env, release).options,
+        env=command.env,
+        model=around.model,
+        machine=around.machine,
+        found=around.found,
+    )
+
+
+def _deployment_findings(deployment: Deployment | None, said: list[Finding]) -> list[Finding]:
+    """What the rules of planned deployments add; what a command rule has said already is not said twice."""
+    if deployment is None:
+        return []
+    causes = {finding.cause for finding in said}
+    return [finding for finding in check_deployment(deployment) if finding.cause not in causes]
+
+
+def _urgency(finding: Finding) -> tuple[int, int, str]:
+    return SEVERITIES.index(finding.severity), _OUTCOMES.index(finding.outcome), finding.code
+
+
+def _gpus(machine: Machine | None) -> str | None:
+    return None if machine is None or machine.gpu is None else f"{machine.num_gpus}x {machine.gpu.name}"
+
+
+def with_command(around: Surroundings, command: ServeCommand) -> Surroundings:
+    """The surroundings of a command that was edited: the mistakes of the text it stood in are gone with the text."""
+    found = around.found
+    if found is None:
+        return around
+    return replace(around, found=replace(found, argv=command.argv, env=command.env, problems=()))
