@@ -4,6 +4,7 @@ import click
 
 from longreach.cli.demo import demo
 from longreach.cli.explain import explain
+from longreach.cli.lint import lint
 from longreach.cli.plan import plan
 from longreach.cli.up import down, logs, status, up
 from longreach.cli.verify import verify
@@ -12,6 +13,7 @@ COMMANDS: dict[str, click.Command] = {
     "plan": plan,
     "up": up,
     "verify": verify,
+    "lint": lint,
     "status": status,
     "logs": logs,
     "down": down,

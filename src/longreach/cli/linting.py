@@ -88,7 +88,7 @@ def judge(found: FoundCommand, given: Given, *, fix: bool) -> JudgedCommand:
     release = _release(given, found)
     command = ServeCommand(found.argv, found.env)
     around = Surroundings(
-        model=_model(given.model, found, release),
+        model=_model(given, found, release),
         machine=_machine(given),
         config=_config(given, found, release),
         found=found,
@@ -120,18 +120,22 @@ def _machine(given: Given) -> Machine | None:
 
 def _model(given: Given, found: FoundCommand, release: Release) -> ModelSpec | None:
     """The model asked for; else the one the line names, if it lies here or is in the catalogue: nothing is fetched unasked."""
-    from longreach.model.catalogue import find_catalogue_model
+    from longreach.model.likeness import recognise_model
     from longreach.model.source import load_model
 
     if given.model is not None:
         return load_model(given.model)
     name = parse_arguments(found.argv, get_registry(release.version)).model
-    if name is None or not (find_catalogue_model(name) or (Path(name) / "config.json").is_file()):
+    if name is None:
         return None
-    try:
-        return load_model(name)
-    except UnknownModelError:  # its KV cache is not understood: what its config would tell stays unsaid
-        return None
+    match = recognise_model(name)
+    is_here = (Path(name) / "config.json").is_file()
+    with contextlib.suppress(UnknownModelError):  # its KV cache is not understood: what its config would tell stays unsaid
+        if is_here:
+            return load_model(name)
+        if match is not None:
+            return load_model(match.name, match.quantization)
+    return None
 
 
 def _config(given: Given, found: FoundCommand, release: Release) -> Mapping[str, object] | None:
