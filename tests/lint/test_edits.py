@@ -6,7 +6,10 @@ from tests.rules.commands import command, written
 from longreach.lint.edits import apply_edit
 from longreach.rules.edit import Edit, remove_flag, set_flag
 
-LINE = "A=1 B=2 vllm serve m --tensor_parallel_size 4 --no-enable-prefix-caching --port=1 -cc.mode=3 -cc.level 2 --port 2 --max-model-l 5"
+LINE = (
+    "A=1 B=2 vllm serve m --tensor_parallel_size 4 --no-enable-prefix-caching --port=1 -cc.mode=3 -cc.level 2 --port 2 "
+    "--max-model-l 5"
+)
 
 EDITS = (
     (
