@@ -1,0 +1,60 @@
+"""Everything the registry holds of one release, and what of it differs from the release before."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tools.registry.families import read_families, read_former_architectures
+from tools.registry.offload import read_offload_keys
+from tools.registry.options import read_options, start
+from tools.registry.settings import read_settings
+
+Sections = Mapping[str, Mapping[str, Any]]
+"""Section ("flags", "settings", "offload_keys", a family) -> name -> entry."""
+
+
+_FAMILY_OF_CHOICES = {"--tool-call-parser": "tool_parser", "--reasoning-parser": "reasoning_parser"}
+
+
+def read_release(folder: Path) -> Sections:
+    """All entries of the release whose package `vllm` is in `folder`."""
+    running, typed = start(folder), start(folder, typed=True)
+    options = read_options(running, typed)
+    families = read_families(typed)
+    for option in options:
+        if option.lists_when_run:
+            option.entry["choices"] = sorted(families[_FAMILY_OF_CHOICES[option.name]])
+    classes = [typed.import_value(f"{cls.__module__}.{cls.__name__}") for option in options if (cls := option.settings)]
+    sections: dict[str, Mapping[str, Any]] = {
+        "flags": {option.name: option.entry for option in options},
+        "settings": read_settings(typed, classes),
+        "offload_keys": read_offload_keys(typed),
+        "former_architecture": read_former_architectures(typed),
+    }
+    return sections | {family: dict.fromkeys(names, 1) for family, names in families.items()}
+
+
+def differences(before: Sections, after: Sections) -> Sections:
+    """What to apply to one release's entries to get the next one's; None takes an entry away."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for section, entries in after.items():
+        old = before.get(section, {})
+        changed: dict[str, Any] = {name: entry for name, entry in entries.items() if old.get(name) != entry}
+        changed |= dict.fromkeys(name for name in old if name not in entries)
+        if changed:
+            found[section] = changed
+    return found
+
+
+def render(sections: Sections) -> str:
+    """JSON with one entry a line, sorted, so that the next release is a readable difference."""
+    parts = []
+    for section, entries in sorted(sections.items()):
+        rows = [f"{json.dumps(name)}:{_minified(entry)}" for name, entry in sorted(entries.items())]
+        parts.append(f"{json.dumps(section)}:{{\n" + ",\n".join(rows) + "}")
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def _minified(entry: Any) -> str:
+    return json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
