@@ -8,6 +8,7 @@ from longreach.engine.flag_values import ABSENT_TEXTS, expand_suffixes, parse_si
 from longreach.engine.parsing.dialect import Dialect
 from longreach.engine.parsing.json_merge import DottedPart, merge_parts
 from longreach.engine.parsing.json_repair import repair_json
+from longreach.engine.parsing.lora_modules import check_lora_module
 from longreach.engine.parsing.parsed import ParseProblem, Use, is_open
 from longreach.engine.parsing.settings import check_settings
 from longreach.engine.parsing.similar import nearest
@@ -33,6 +34,8 @@ def check_values(uses: Sequence[Use], registry: Registry, dialect: Dialect) -> I
             continue
         if entry.kind in ("json", "json_or_text", "pairs"):
             yield from _check_json(uses, entry, value, registry, dialect)
+        elif entry.name == "--lora-modules":
+            yield from check_lora_module(use, value)
         elif not is_open(value):
             yield from _check_plain(use, entry, value)
 

@@ -3,10 +3,10 @@
 As pydantic reads JSON where it is not strict: `"4"` and `4.0` are whole numbers, `"yes"` is true, but a number is no text.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from longreach.engine.parsing.json_values import is_truth, read_number, read_whole
 from longreach.engine.parsing.parsed import ParseProblem, ProblemKind, Use, is_open
 from longreach.engine.parsing.settings_together import check_together
 from longreach.engine.parsing.similar import nearest
@@ -114,7 +114,6 @@ _KIND_WORDS = {
     "map": "an object",
     "json": "an object",
 }
-_TRUTH_WORDS = frozenset(("0", "off", "f", "false", "n", "no", "1", "on", "t", "true", "y", "yes"))
 
 
 def fits(value: object, kind: str, entry: SettingEntry) -> bool:
@@ -140,12 +139,13 @@ def _fits_item(value: object, kind: str, entry: SettingEntry) -> bool:
     if kind == "text":
         return isinstance(value, str) and _is_choice(value, entry)
     if kind == "bool":
-        return isinstance(value, bool) or value in (0, 1) or (isinstance(value, str) and value.lower() in _TRUTH_WORDS)
-    number = read_number(value)
-    if number is None or (kind == "int" and number != int(number)):
+        return is_truth(value)
+    number = read_whole(value) if kind == "int" else read_number(value)
+    if number is None:
         return False
-    if entry.choices and kind == "int":
-        return isinstance(value, int) and not isinstance(value, bool) and value in entry.choices
+    numbers = [choice for choice in entry.choices if isinstance(choice, int)]
+    if numbers and kind == "int":
+        return isinstance(value, int) and not isinstance(value, bool) and value in numbers
     return (entry.low is None or number >= entry.low) and (entry.high is None or number <= entry.high)
 
 
@@ -158,15 +158,3 @@ def _is_choice(value: str, entry: SettingEntry) -> bool:
 
 def _fold(name: str) -> str:
     return name.lower().replace("-", "_")
-
-
-def read_number(value: object) -> float | int | None:
-    """A JSON number, or a text or truth value that pydantic takes for one; None for anything else and for infinities."""
-    if isinstance(value, str):
-        try:
-            value = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
-        except ValueError:
-            return None
-    if not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    return value
