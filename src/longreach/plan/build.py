@@ -8,19 +8,32 @@ from longreach.engine.release import Release
 from longreach.errors import UnknownModelError, UsageError
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
+from longreach.plan.alternatives import find_alternatives
 from longreach.plan.goal import NamedGoal
 from longreach.plan.instance import PlannedInstance, plan_instance
 from longreach.plan.summary import kv_bytes_per_token, summarize_machine, summarize_model
-from longreach.plan.values import Plan, Verdict
+from longreach.plan.values import Alternative, Plan, Verdict
 from longreach.rules.finding import Finding
 from longreach.rules.registry import check_deployment
 
 _SPEED_CODES = "LR8"  # a wish that physics denies is an error, but the deployment still starts
+_CURABLE = ("LR101", "LR103", "LR105", "LR107", "LR201", "LR202", "LR801", "LR802")
+"""Errors of room, reach and speed: a nearer goal may not have them."""
 _SEVERITY = {"error": 0, "warning": 1, "advice": 2}
 
 
-def make_plan(model: ModelSpec, machine: Machine, release: Release, goals: Sequence[NamedGoal]) -> Plan:
-    """The plan for one or more instances that share the machine's GPUs in order. Raises UsageError for impossible requests."""
+def make_plan(
+    model: ModelSpec,
+    machine: Machine,
+    release: Release,
+    goals: Sequence[NamedGoal],
+    *,
+    with_alternatives: bool = True,
+) -> Plan:
+    """The plan for one or more instances that share the machine's GPUs in order. Raises UsageError for impossible requests.
+
+    `with_alternatives`: count what would fit instead, where the goal does not.
+    """
     planned = _plan_instances(model, machine, release, goals)
     several = len(planned) > 1
     findings = [
@@ -42,6 +55,7 @@ def make_plan(model: ModelSpec, machine: Machine, release: Release, goals: Seque
         instances=tuple(instance.plan for instance in planned),
         findings=tuple(sorted(findings, key=lambda item: (_SEVERITY[item.severity], item.code))),
         choices=tuple(choices),
+        alternatives=_alternatives(planned, findings) if with_alternatives else (),
     )
 
 
@@ -60,6 +74,18 @@ def _plan_instances(
         del free[: len(instance.plan.gpu_indices)]
         planned.append(instance)
     return tuple(_beside_others(planned))
+
+
+def _alternatives(planned: Sequence[PlannedInstance], findings: Sequence[Finding]) -> tuple[Alternative, ...]:
+    """None where something else than room or reach stops the start: no other goal would cure it."""
+    if any(finding.severity == "error" and finding.code not in _CURABLE for finding in findings):
+        return ()
+    is_alone = len(planned) == 1
+    return tuple(
+        alternative if is_alone else replace(alternative, instance=instance.plan.name)
+        for instance in planned
+        for alternative in find_alternatives(instance.case, instance.decision, is_alone=is_alone)
+    )
 
 
 def _free_port(port: int, planned: Sequence[PlannedInstance]) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 from longreach.plan.count import Case, Decision
 from longreach.plan.request_time import USUAL_OUTPUT_TOKENS, RequestTime, speed_request, time_wanted
@@ -10,62 +11,59 @@ from longreach.units import format_duration, format_tokens
 
 _CLEARLY_FASTER = 1.25  # ranges are wide: less than this is no reason to leave the usual split
 
-Timed = tuple[Decision, RequestTime | None]
 
-
-def choose_split(case: Case, shapes: Sequence[Decision]) -> tuple[Decision, tuple[Choice, ...]]:
-    """`shapes` are counted, the largest TP first. The reason names what the nearest other split would have cost."""
-    if len(shapes) == 1:
-        return shapes[0], _choices(case, shapes[0], _even(case))
-    timed = [(shape, _time(case, shape)) for shape in shapes]
-    usual = best = timed[0]
-    for rival in timed[1:]:
-        if _wins(rival, best, is_usual=best is usual):
+def choose_split(case: Case, usual: Decision, rivals: Sequence[Decision]) -> tuple[Decision, tuple[Choice, ...]]:
+    """`usual` has the largest TP. The reason names what the nearest other split would have cost."""
+    if not rivals:
+        why = f"the most of {case.num_gpus} GPUs over which heads, vocabulary and state split evenly"
+        return usual, _choices(case, usual, why)
+    best = usual
+    for rival in rivals:
+        if not (rival.fit.serves and best.fit.serves) or rival.grade[:2] != best.grade[:2]:
+            best = rival if rival.is_better_than(best) else best
+        elif _seconds(case, rival) * (_CLEARLY_FASTER if best is usual else 1.0) < _seconds(case, best):
             best = rival
-    return best[0], _choices(case, best[0], _reason(case, best, [rival for rival in timed if rival is not best]))
+    return best, _choices(case, best, _reason(case, best, [other for other in (usual, *rivals) if other is not best]))
 
 
-def _time(case: Case, shape: Decision) -> RequestTime | None:
+def _request_time(case: Case, shape: Decision) -> RequestTime | None:
     longest = speed_request(case.model, case.machine, case.goal, shape.settled, shape.fit)
     request = replace(longest, prompt_tokens=shape.settled.mean_input_tokens)
     return time_wanted(request, case.goal, shape.settled.split.dp_size)
 
 
-def _wins(rival: Timed, best: Timed, *, is_usual: bool) -> bool:
-    if not (rival[0].fit.serves and best[0].fit.serves) or rival[0].grade[:2] != best[0].grade[:2]:
-        return rival[0].is_better_than(best[0])
-    if rival[1] is None or best[1] is None:
-        return False
-    return rival[1].total_s * (_CLEARLY_FASTER if is_usual else 1.0) < best[1].total_s
+def _seconds(case: Case, shape: Decision) -> float:
+    """Infinite where no rate is known."""
+    time = _request_time(case, shape)
+    return inf if time is None else time.total_s
 
 
-def _even(case: Case) -> str:
-    return f"the most of {case.num_gpus} GPUs over which heads, vocabulary and state split evenly"
-
-
-def _reason(case: Case, best: Timed, rivals: Sequence[Timed]) -> str:
-    serving = [rival for rival in rivals if rival[0].fit.serves and rival[1] is not None]
-    if best[0].fit.serves and best[1] is not None and serving:
-        rival = min(serving, key=lambda timed: timed[1].total_s if timed[1] else 0)
-        doubt = ", but may run out of memory" if best[0].fit.is_sure and not rival[0].fit.is_sure else ""
-        return f"{_what(case, best)} takes about {_figures(best)}; {rival[0].settled.split}: {_figures(rival)}{doubt}"
-    longest = max(rivals, key=lambda timed: timed[0].fit.largest_max_model_len)[0]
+def _reason(case: Case, best: Decision, rivals: Sequence[Decision]) -> str:
+    serving = [rival for rival in rivals if rival.fit.serves]
+    if best.fit.serves and serving:
+        rival = min(serving, key=lambda shape: _seconds(case, shape))
+        figures = _figures(case, best), _figures(case, rival)
+        doubt = ", but may run out of memory" if best.fit.is_sure and not rival.fit.is_sure else ""
+        return f"{_what(case, best)} takes about {figures[0]}; {rival.settled.split}: {figures[1]}{doubt}"
+    longest = max(rivals, key=lambda rival: rival.fit.largest_max_model_len)
     reach = f"{longest.settled.split}: at most {format_tokens(longest.fit.largest_max_model_len)} tokens"
-    if best[0].fit.serves:
+    if best.fit.serves:
         return f"no other split serves the goal; {reach}"
-    return f"nothing serves the goal, and this reaches furthest, {format_tokens(best[0].fit.largest_max_model_len)} tokens; {reach}"
+    own_reach = format_tokens(best.fit.largest_max_model_len)
+    return f"nothing serves the goal, and this reaches furthest, {own_reach} tokens; {reach}"
 
 
-def _what(case: Case, best: Timed) -> str:
-    settled, answer = best[0].settled, case.goal.mean_output_tokens or USUAL_OUTPUT_TOKENS
+def _what(case: Case, best: Decision) -> str:
+    settled, answer = best.settled, case.goal.mean_output_tokens or USUAL_OUTPUT_TOKENS
     request = f"{format_tokens(settled.mean_input_tokens)} tokens in and {format_tokens(answer)} out"
     wanted = case.goal.concurrency or 1
     return f"{wanted} x {request} at once" if wanted > 1 else request
 
 
-def _figures(timed: Timed) -> str:
-    time = timed[1]
-    assert time is not None
+def _figures(case: Case, shape: Decision) -> str:
+    time = _request_time(case, shape)
+    if time is None:
+        return "an unknown time"
     return f"{format_duration(time.total_s)} ({format_duration(time.ttft_s)} a prompt, {time.decode_tokens_per_s:.0f} tokens/s)"
 
 

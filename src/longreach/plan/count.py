@@ -44,6 +44,11 @@ class Decision:
         """Less is better: serves the goal, surely, at the model's own KV dtype."""
         return not self.fit.serves, not self.fit.is_sure, self.fit.is_narrow
 
+    @property
+    def serves_surely(self) -> bool:
+        """By bytes that are there, whatever activations take."""
+        return self.fit.serves and self.fit.is_sure
+
     def is_better_than(self, other: "Decision") -> bool:
         """It serves with less doubt or loss; or neither serves, and it reaches further."""
         if self.fit.serves or other.fit.serves:

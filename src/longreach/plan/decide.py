@@ -21,9 +21,12 @@ def decide(case: Case) -> Decision:
     """The way that is taken, with the reason of every choice. Raises UsageError where none can be."""
     splits = possible_splits(case.model, case.machine, case.release, case.goal, case.num_gpus)
     check_gpus(splits[0], case.num_gpus, case.machine)
+    first = _without_loss(case, count(case, Trial(splits[0], case.goal.speculation)))
     tried = (count_if_possible(case, Trial(split, case.goal.speculation)) for split in splits[1:])
-    shapes = [count(case, Trial(splits[0], case.goal.speculation)), *(found for found in tried if found is not None)]
-    best, split_choices = choose_split(case, [_without_loss(case, shape) for shape in shapes])
+    rivals = [found for found in tried if found is not None]
+    if not first.serves_surely:
+        rivals = [_without_loss(case, rival) for rival in rivals]
+    best, split_choices = choose_split(case, first, rivals)
     best, draft_choices = choose_drafts(case, best)
     reasons = (*split_choices, *_dcp_choice(case, best), *draft_choices, *_yarn_choice(case, best))
     return replace(best, choices=reasons)

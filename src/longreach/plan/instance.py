@@ -10,7 +10,7 @@ from longreach.engine.shell import render_shell
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.capacity import Fit
-from longreach.plan.count import Case
+from longreach.plan.count import Case, Decision
 from longreach.plan.decide import decide
 from longreach.plan.extra import read_extra, with_dtype, with_extra
 from longreach.plan.goal import Goal, NamedGoal
@@ -34,6 +34,8 @@ class PlannedInstance:
     plan: InstancePlan
     deployment: Deployment
     choices: tuple[Choice, ...]
+    case: Case
+    decision: Decision
 
 
 def plan_instance(
@@ -42,7 +44,8 @@ def plan_instance(
     """Plan one instance on the first of `gpus` that it needs."""
     goal, extra = named.goal, read_extra(named.goal.extra_args, release)
     own_model, model = model, with_dtype(model, extra, machine.gpu)
-    decision = decide(Case(model, machine, release, goal, len(gpus), extra))
+    case = Case(model, machine, release, goal, len(gpus), extra)
+    decision = decide(case)
     rope, fit = decision.rope, decision.fit
     settled = _within_cache(decision.settled, goal, fit)
     options, option_choices = choose_options(model, machine, goal, settled, rope, fit)
@@ -90,7 +93,7 @@ def plan_instance(
         kv_request=fit.request,
     )
     choices = (*decision.choices, *settled.choices, *fit.choices, *option_choices, *speed.choices)
-    return PlannedInstance(plan, deployment, choices)
+    return PlannedInstance(plan, deployment, choices, case, decision)
 
 
 def _within_cache(settled: Settled, goal: Goal, fit: Fit) -> Settled:

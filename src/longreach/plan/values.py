@@ -25,6 +25,19 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """A goal near the asked one that fits: one change, what it reaches, and the words to add to the command."""
+
+    change: str
+    options: tuple[str, ...]  # they replace what was given under the same name
+    max_model_len: int  # what was asked for, or the longest that then fits
+    concurrency: float | None  # requests of the mean input length at once
+    serves: bool  # length and concurrency as asked
+    note: str = ""
+    instance: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedModel:
     """The model as the plan understood it. `kv_bytes_per_token` is whole-model at the planned KV dtype, growing layers only."""
 
@@ -125,4 +138,5 @@ class Plan:
     instances: tuple[InstancePlan, ...]
     findings: tuple[Finding, ...]
     choices: tuple[Choice, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()  # nearest first; empty where the goal fits as it is
     schema: str = SCHEMA

@@ -1,7 +1,9 @@
 """A plan on one screen: the verdict first, then capacity, concurrency, speed, the command and the findings."""
 
+import shlex
+
 from longreach.forecast.values import Span, SpeedForecast
-from longreach.plan.values import InstancePlan, Plan, PlannedTier
+from longreach.plan.values import Alternative, InstancePlan, Plan, PlannedTier
 from longreach.report.findings_text import render_findings
 from longreach.report.style import Paint, table
 from longreach.units import format_bytes, format_duration, format_tokens
@@ -16,6 +18,8 @@ def render_plan(plan: Plan, paint: Paint, *, verbose: bool = False) -> str:
         lines += [*_instance(instance, plan, paint, verbose=verbose), ""]
     if plan.choices:
         lines += [paint("Chosen, because it was not given", "bold"), *_choices(plan), ""]
+    if plan.alternatives:
+        lines += [paint("Nearest goals that fit", "bold"), *_alternatives(plan), ""]
     lines += render_findings(plan.findings, paint, brief_advice=not verbose)
     return "\n".join(lines)
 
@@ -134,6 +138,7 @@ def _speed(instance: InstancePlan, paint: Paint, *, verbose: bool) -> list[str]:
 def _speed_rows(forecast: SpeedForecast) -> list[tuple[str, str]]:
     return [
         ("first token, cold", _time_span(forecast.ttft_cold_s)),
+        *((f"  {'with' if case.p2p else 'without'} P2P", _expected(case.ttft_cold_s)) for case in forecast.peer_cases),
         ("first token, warm", _time_span(forecast.ttft_warm_s)),
         ("  prefix on CPU", _time_span(forecast.ttft_from_cpu_s)),
         ("  prefix on disk", _time_span(forecast.ttft_from_disk_s)),
@@ -146,21 +151,44 @@ def _time_span(span: Span | None) -> str:
     if span is None:
         return ""
     parts = [f"never under {format_duration(span.lower_bound)} (bound)"] if span.lower_bound is not None else []
-    if span.low is not None and span.high is not None:
-        parts.append(f"{format_duration(span.low)} to {format_duration(span.high)} ({span.certainty})")
+    if expected := _expected(span):
+        parts.append(expected)
     return "; ".join(parts) or f"unknown: {span.reason}"
+
+
+def _expected(span: Span) -> str:
+    if span.low is None or span.high is None or span.middle is None:
+        return ""
+    ends = f"{format_duration(span.low)} to {format_duration(span.high)}"
+    return f"about {format_duration(span.middle)}, {ends} ({span.certainty})"
 
 
 def _rate_span(span: Span) -> str:
     parts = [f"never over {span.upper_bound:,.1f} tokens/s (bound)"] if span.upper_bound is not None else []
     if span.low is not None and span.high is not None:
-        parts.append(f"{span.low:,.1f} to {span.high:,.1f} tokens/s ({span.certainty})")
+        parts.append(f"about {span.middle:,.1f}, {span.low:,.1f} to {span.high:,.1f} tokens/s ({span.certainty})")
     return "; ".join(parts) or f"unknown: {span.reason}"
 
 
 def _bytes_range(ends: tuple[int, int]) -> str:
     low, high = ends
     return format_bytes(low) if low == high else f"{format_bytes(low)} to {format_bytes(high)}"
+
+
+def _alternatives(plan: Plan) -> list[str]:
+    return table([_alternative_row(alternative) for alternative in plan.alternatives])
+
+
+def _alternative_row(item: Alternative) -> tuple[str, str, str, str]:
+    where = f"{item.instance}: " if item.instance else ""
+    at_once = "" if item.concurrency is None else f"{item.concurrency:.1f} at once"
+    note = f"  ({item.note})" if item.note else ""
+    return (
+        f"{where}{item.change}",
+        f"{format_tokens(item.max_model_len)} tokens",
+        at_once,
+        shlex.join(item.options) + note,
+    )
 
 
 def _choices(plan: Plan) -> list[str]:
