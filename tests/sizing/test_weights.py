@@ -31,8 +31,35 @@ def test_known_bytes_are_the_least_that_is_loaded() -> None:
     assert high == pytest.approx(33 * 10**9 * 1.03 + 0.1 * GIB)
 
 
-def test_rounded_bytes_may_be_fewer() -> None:
-    assert span(weighing(COUNTED, "fp8", 33 * 10**9, "about 33 GB (rounded)"))[0] == int(33 * 10**9 * 0.97)
+def test_rounded_bytes_may_be_fewer_or_more() -> None:
+    model = weighing(COUNTED, "other", 33 * 10**9, "33 GiB on disk (rounded)")
+    assert span(model)[0] == int(33 * 10**9 * 0.98)
+    assert span(weighing(COUNTED, "other", 33 * 10**9, "about 33 GB (rounded)"))[0] == int(33 * 10**9 * 0.97)
+    assert span(model)[1] == pytest.approx(33 * 10**9 * 1.02 * 1.03 + 0.1 * GIB)
+
+
+def test_rounded_bytes_are_narrowed_by_the_parameters() -> None:
+    low, _ = span(weighing(COUNTED, "fp8", 33 * 10**9, "about 33 GB (rounded)"))
+    assert low == 34 * 10**9  # 30 billion at 8 bits and the embeddings at 16
+
+
+def test_the_best_guess_lies_inside() -> None:
+    plan = plan_weights(weighing(COUNTED, "w4a16"), 2, 1, use_draft_layers=False)
+    assert plan.bytes_per_gpu is not None
+    assert plan.bytes_per_gpu[0] < plan.middle_bytes < plan.bytes_per_gpu[1]
+
+
+def test_a_tower_that_no_image_needs_is_left_in_the_file() -> None:
+    model = load_catalogue_model("qwen3.6-27b")
+    whole, text = (plan_weights(model, 1, 1, use_draft_layers=False, text_only=only) for only in (False, True))
+    assert model.widths is not None
+    assert model.widths.tower is not None
+    assert whole.middle_bytes - text.middle_bytes == pytest.approx(2 * model.widths.tower.parameters, abs=2)
+
+
+def test_draft_layers_that_no_release_loads_are_not_in_the_file() -> None:
+    model = weighing(replace(QWEN35_27B, parameters=COUNTED.parameters, mtp_supported=False), "none")
+    assert span(model, drafts=False)[0] == 64 * 10**9
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,7 @@ class TowerWidths:
     patches_per_token: int
     largest_image_tokens: int  # 0: not known
     outputs_per_token: int = 1  # embeddings handed on for one token (deep-stacked layers add theirs)
+    parameters: int = 0  # with the projector; 0: not counted
 
 
 @dataclass(frozen=True, slots=True)

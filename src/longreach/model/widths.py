@@ -7,6 +7,7 @@ from longreach.model.decoder import Decoder
 from longreach.model.feed_forward import EXPERT_SIZE, NUM_EXPERTS, TOP_K, has_experts
 from longreach.model.fields import Fields
 from longreach.model.spec import PassWidths, TowerWidths
+from longreach.model.towers import tower_parameters
 
 _DENSE_SIZE = ("intermediate_size", "ffn_hidden_size", "block_ff_dim")
 _SHARED_SIZE = ("shared_expert_intermediate_size", "shared_intermediate_size")
@@ -51,6 +52,7 @@ def _read_tower(decoder: Decoder) -> TowerWidths | None:
             patches // per_token,
         ),
         outputs_per_token=1 + (len(deep) if isinstance(deep, list) else 0),
+        parameters=tower_parameters(decoder),
     )
 
 

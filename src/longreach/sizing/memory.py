@@ -1,29 +1,29 @@
 """Where one GPU's memory goes: weights, KV cache, and the rest (activations, sampling, graphs, libraries, rope table).
 
 Only `--kv-cache-memory-bytes` makes the KV size exact. Under `--gpu-memory-utilization` vLLM measures the rest by running the
-model, which nothing can do beforehand: the range here is calibrated on published start-up logs (docs/sizing.md).
+model, which nothing can do beforehand: the range and its best guess are checked against published start-up logs
+(docs/accuracy.md). What vLLM subtracts from its share of the card:
+
+    weights + libraries and collectives + peak of the profile run + CUDA graphs (estimated ahead from 0.20 on)
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import hypot
 
+from longreach.engine.release import DEFAULT_RELEASE, Release, get_release
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
+from longreach.sizing.activations import ProfileRun, peak_bytes
 from longreach.sizing.values import MemoryBudget
 from longreach.sizing.weights import WeightsPlan, plan_weights
-from longreach.units import GIB, Certainty
+from longreach.units import GIB, MIB, Certainty
 
 ByteRange = tuple[int, int]
 
-_LIBRARIES = (0.1 * GIB, 0.6 * GIB)  # CUDA context beyond what the driver hides, kernel workspaces
-_COLLECTIVES = (0.0, 1.0 * GIB)  # NCCL and all-reduce buffers, with more than one GPU
-_GRAPHS = (0.0, 1.2 * GIB)
-_TOWERS = (0.0, 1.5 * GIB)  # a vision or audio encoder's pass over its largest input
-_BODY_VALUES = (0.5, 1.6)  # copies of a batch's activations alive at once
-_STREAM_VALUES = (2.0, 4.0)  # residual streams beside them, in hidden sizes
-_LOGIT_COPIES = (2.0, 8.5)  # of float32 logits of every sequence, while sampling is warmed up
-_TYPICAL_WIDTH = 13.0  # matrix columns of a layer over its hidden size, where active parameters are not known
-_ACTIVATION_BYTES = 2
-_LOGIT_BYTES = 4
+_DEEP_GEMM_GENERATIONS = ("9", "10")
+_CAPTURE_SIZES_STEP = 8  # graphs are captured for 1, 2, 4, then every 8 up to 256, then every 16
+_CAPTURE_SIZES_MOST = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,51 +41,126 @@ class MemoryRequest:
     kv_cache_memory_bytes: int | None = None  # per GPU, as the flag states it
     mm_ipc_gpu_memory_bytes: int = 0  # taken out of KV
     use_draft_layers: bool = False
+    release: Release = field(default_factory=lambda: get_release(DEFAULT_RELEASE))
+    enforce_eager: bool = False  # no CUDA graphs
+    text_only: bool = False  # --language-model-only, or no image admitted: no encoder is loaded or run
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """One part of the rest in bytes: least, best guess, most."""
+
+    low: float
+    middle: float
+    high: float
 
 
 def budget_memory(request: MemoryRequest) -> MemoryBudget:
     """Divide one GPU's memory; every figure with its certainty."""
     total = _gpu_total_bytes(request.machine)
-    weights = plan_weights(request.model, request.tp_size, request.pp_size, use_draft_layers=request.use_draft_layers)
-    other = estimate_other_bytes(request)
-    kv_bytes, certainty = _kv_bytes(request, total, weights.bytes_per_gpu, other)
+    weights = plan_weights(
+        request.model,
+        request.tp_size,
+        request.pp_size,
+        use_draft_layers=request.use_draft_layers,
+        text_only=request.text_only,
+    )
+    other = estimate_rest(request)
+    kv_bytes, certainty = _kv_bytes(request, total, weights, other)
     return MemoryBudget(
         gpu_total_bytes=total,
         weights_bytes=weights.bytes_per_gpu,
         weights_certainty=weights.certainty,
         weights_source=weights.source,
-        other_bytes=other,
+        other_bytes=(int(other.low), int(other.high)),
         rope_table_bytes=request.rope_table_bytes,
-        kv_bytes=kv_bytes,
+        kv_bytes=None if kv_bytes is None else (int(kv_bytes.low), int(kv_bytes.high)),
         kv_certainty=certainty,
-        fits=_fits(request, total, weights, other),
+        fits=_fits(request, total, weights, (int(other.low), int(other.high))),
+        kv_middle_bytes=None if kv_bytes is None else int(kv_bytes.middle),
     )
 
 
 def estimate_other_bytes(request: MemoryRequest) -> ByteRange:
-    """Everything but weights and KV, least and most: libraries, collectives, graphs, activations, sampling, rope table."""
-    model = request.model
-    batch = request.max_num_batched_tokens * _ACTIVATION_BYTES
-    logits = min(request.max_num_seqs, request.max_num_batched_tokens) * model.vocab_size * _LOGIT_BYTES
-    width = _layer_width(model) / request.tp_size
-    num_gpus = request.tp_size * request.pp_size
-
-    def end(side: int) -> int:
-        size = _LIBRARIES[side] + _GRAPHS[side]
-        size += _COLLECTIVES[side] if num_gpus > 1 else 0
-        size += _TOWERS[side] if model.is_multimodal else 0
-        size += _BODY_VALUES[side] * batch * (width + _STREAM_VALUES[side] * model.hidden_size)
-        size += _LOGIT_COPIES[side] * logits
-        return int(size + (request.rope_table_bytes if side else 0))
-
-    return end(0), end(1)
+    """Everything but weights and KV, least and most."""
+    rest = estimate_rest(request)
+    return int(rest.low), int(rest.high)
 
 
-def _layer_width(model: ModelSpec) -> float:
-    """Columns of a layer's matrices taken together: active parameters over layers and hidden size."""
-    if model.parameters.active is None:
-        return _TYPICAL_WIDTH * model.hidden_size
-    return model.parameters.active / model.num_layers / model.hidden_size
+def estimate_rest(request: MemoryRequest) -> Spread:
+    """Everything but weights and KV. The parts miss independently, so their misses add up as squares."""
+    return _sum((_libraries(), _collectives(request), _activations(request), _graphs(request), _rope_table(request)))
+
+
+def _libraries() -> Spread:
+    """Kernels that the driver loads and workspaces outside of the model."""
+    return Spread(0.02 * GIB, 0.15 * GIB, 0.5 * GIB)
+
+
+def _collectives(request: MemoryRequest) -> Spread:
+    """NCCL's and all-reduce's buffers; from 0.11 on NCCL starts before vLLM looks at the free memory first."""
+    if request.tp_size * request.pp_size == 1:
+        return Spread(0, 0, 0)
+    if request.release.counts_collectives:
+        return Spread(0.3 * GIB, 0.9 * GIB, 2.0 * GIB)
+    return Spread(0.0, 0.4 * GIB, 1.4 * GIB)
+
+
+def _activations(request: MemoryRequest) -> Spread:
+    run = ProfileRun(
+        model=request.model,
+        tp_size=request.tp_size,
+        max_num_batched_tokens=request.max_num_batched_tokens,
+        max_num_seqs=request.max_num_seqs,
+        logit_copies=request.release.sampling_logit_copies,
+        text_only=request.text_only,
+        sorts_tokens=_sorts_tokens(request),
+    )
+    peak = peak_bytes(run)
+    return Spread(0.8 * peak, peak, 1.4 * peak)
+
+
+def _sorts_tokens(request: MemoryRequest) -> bool:
+    """FP8 experts run on DeepGEMM where it has kernels: Hopper and the data-centre Blackwells."""
+    gpu = request.machine.gpu
+    generation = gpu.compute_capability.partition(".")[0] if gpu is not None else ""
+    return request.model.weights.quantization == "fp8" and generation in _DEEP_GEMM_GENERATIONS
+
+
+def _graphs(request: MemoryRequest) -> Spread:
+    """CUDA graphs as profiling estimates them: a fixed part, and a little for every graph and layer."""
+    if request.enforce_eager or not request.release.estimates_cudagraph_memory:
+        return Spread(0, 0, 0)
+    layers = request.model.num_layers / request.pp_size
+    middle = 0.2 * GIB + 0.15 * MIB * layers * num_graphs(request.max_num_seqs)
+    return Spread(0.4 * middle, middle, 2.0 * middle)
+
+
+def num_graphs(max_num_seqs: int) -> int:
+    """Graphs captured: piecewise ones for batches up to twice the sequences, full ones for decoding up to the sequences."""
+    piecewise = _capture_sizes(min(2 * max_num_seqs, _CAPTURE_SIZES_MOST))
+    return piecewise + _capture_sizes(min(max_num_seqs, _CAPTURE_SIZES_MOST))
+
+
+def _capture_sizes(most: int) -> int:
+    small = sum(size <= most for size in (1, 2, 4))
+    return (
+        small + min(most, 256) // _CAPTURE_SIZES_STEP - (most >= 256) + max(0, most - 240) // (2 * _CAPTURE_SIZES_STEP)
+    )
+
+
+def _rope_table(request: MemoryRequest) -> Spread:
+    """Cosines and sines; with M-RoPE most releases build one row a position of the four that the table may take."""
+    rope = request.model.rope
+    rows = 4 if rope is not None and rope.mrope_section else 1
+    return Spread(request.rope_table_bytes / rows, request.rope_table_bytes / rows, request.rope_table_bytes)
+
+
+def _sum(parts: Sequence[Spread]) -> Spread:
+    middle = sum(part.middle for part in parts)
+    below = hypot(*(part.middle - part.low for part in parts))
+    above = hypot(*(part.high - part.middle for part in parts))
+    return Spread(middle - below, middle, middle + above)
 
 
 def _gpu_total_bytes(machine: Machine) -> ByteRange | None:
@@ -97,21 +172,24 @@ def _gpu_total_bytes(machine: Machine) -> ByteRange | None:
     total = machine.gpu.memory_bytes
     if total is None:
         return None
-    return (total - 770 * 2**20, total - 250 * 2**20) if machine.gpu.vendor.lower() == "nvidia" else (total, total)
+    return (total - 770 * MIB, total - 250 * MIB) if machine.gpu.vendor.lower() == "nvidia" else (total, total)
 
 
 def _kv_bytes(
-    request: MemoryRequest, total: ByteRange | None, weights: ByteRange | None, other: ByteRange
-) -> tuple[ByteRange | None, Certainty]:
-    if request.kv_cache_memory_bytes is not None:
-        left = request.kv_cache_memory_bytes - request.mm_ipc_gpu_memory_bytes
-        return (left, left), "exact"
-    if total is None or weights is None:
-        return None, "unknown"
-    low = total[0] * request.gpu_memory_utilization - weights[1] - other[1]
-    high = total[1] * request.gpu_memory_utilization - weights[0] - other[0]
+    request: MemoryRequest, total: ByteRange | None, weights: WeightsPlan, other: Spread
+) -> tuple[Spread | None, Certainty]:
     taken = request.mm_ipc_gpu_memory_bytes
-    return (int(low) - taken, int(high) - taken), "range"
+    if request.kv_cache_memory_bytes is not None:
+        left = request.kv_cache_memory_bytes - taken
+        return Spread(left, left, left), "exact"
+    if total is None or weights.bytes_per_gpu is None:
+        return None, "unknown"
+    card = Spread(total[0], sum(total) / 2, total[1])
+    loaded = Spread(weights.bytes_per_gpu[0], weights.middle_bytes, weights.bytes_per_gpu[1])
+    used = _sum((loaded, other, Spread(-card.high, -card.middle, -card.low)))
+    share = request.gpu_memory_utilization
+    unasked = (1 - share) * card.middle + taken
+    return Spread(-used.high - unasked, -used.middle - unasked, -used.low - unasked), "range"
 
 
 def _fits(request: MemoryRequest, total: ByteRange | None, weights: WeightsPlan, other: ByteRange) -> bool | None:

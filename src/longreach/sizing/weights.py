@@ -20,12 +20,16 @@ _BITS: dict[str, tuple[float, float]] = {  # of a body parameter, scales include
     "nvfp4": (4.5, 5.8),  # publishers leave very different shares of a model at 16 or 8 bits
     "mxfp4": (4.25, 5.0),  # experts only; kernels pad them
 }
+_LIKELY = {"w4a16": 0.2, "w4a8-int8": 0.2, "nvfp4": 0.4}  # where between least and most published checkpoints lie
+_LIKELY_ELSE = 0.3
 _LOADED_MORE = 1.03  # of the file's bytes, at most: kernels repack and keep buffers
 _LOADED_MORE_BY_METHOD = {"mxfp4": 1.1}  # experts padded to whole tiles
+_LIKELY_MORE = {"mxfp4": 1.09, "nvfp4": 1.02}  # of the file's bytes, as loaded ones show; others load as they lie
 _LOADED_BUFFERS_BYTES = 0.1 * GIB
-_ROUNDED_LEAST = 0.97  # of bytes that a publisher rounded
+_ROUNDED = (0.98, 1.02)  # of bytes that a publisher rounded to two or three digits
+_ABOUT = (0.97, 1.06)  # of "about 220 GB": some say GB and mean GiB
 _Q_LORA_RANK = 1536  # of the known latent models; the config's own value does not reach this room
-_REPLICATED_SHARE = 0.005  # norms, routers, biases
+_REPLICATED_SHARE = 0.002  # norms, routers, biases, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,48 +39,86 @@ class WeightsPlan:
     bytes_per_gpu: tuple[int, int] | None
     certainty: Certainty
     source: str
+    middle_bytes: int = 0  # the best guess inside the range
 
 
-def plan_weights(model: ModelSpec, tp_size: int, pp_size: int, *, use_draft_layers: bool) -> WeightsPlan:
-    """Weights of one GPU under this split."""
-    total, certainty, source = _total_bytes(model)
-    if total is None:
+@dataclass(frozen=True, slots=True)
+class _Checkpoint:
+    """Bytes of the whole file: least, best guess, most."""
+
+    low: float
+    middle: float
+    high: float
+
+
+def plan_weights(
+    model: ModelSpec, tp_size: int, pp_size: int, *, use_draft_layers: bool, text_only: bool = False
+) -> WeightsPlan:
+    """Weights of one GPU under this split. `text_only`: the vision tower is left in the file."""
+    file, certainty, source = _checkpoint(model)
+    if file is None:
         return WeightsPlan(None, "unknown", source)
-    low, high = total
-    if model.draft_layers and not use_draft_layers:
-        low *= model.num_layers / (model.num_layers + len(model.draft_layers))  # MTP layers are left in the file
+    kept = _kept_share(model, file, use_draft_layers=use_draft_layers, text_only=text_only)
     least, most = _stage_shares(model, pp_size)
-    value_bytes = high / max(1, model.parameters.total or int(high))
-    whole = (
-        most * (_replicated_parameters(model, tp_size) * value_bytes + high * _REPLICATED_SHARE) if tp_size > 1 else 0.0
-    )
+    value_bytes = file.high / max(1, model.parameters.total or int(file.high))
+    latent = _replicated_parameters(model, tp_size) * value_bytes if tp_size > 1 else 0.0
+    norms = file.high * _REPLICATED_SHARE if tp_size > 1 else 0.0
     loaded = _LOADED_MORE_BY_METHOD.get(model.weights.quantization, _LOADED_MORE)
-    high = (high * most / tp_size + whole) * loaded + _LOADED_BUFFERS_BYTES
-    return WeightsPlan((int(low * least / tp_size), int(high)), certainty, source)
+    low = file.low * kept * least / tp_size
+    high = (file.high * most / tp_size + most * (latent + norms)) * loaded + _LOADED_BUFFERS_BYTES
+    likely = file.middle * kept * (least + most) / 2 / tp_size + latent * most
+    likely *= _LIKELY_MORE.get(model.weights.quantization, 1.0)
+    return WeightsPlan((int(low), int(high)), certainty, source, int(min(max(likely, low), high)))
 
 
-def _total_bytes(model: ModelSpec) -> tuple[tuple[float, float] | None, Certainty, str]:
-    weights = model.weights
-    if weights.total_bytes is not None:
-        least = weights.total_bytes * (_ROUNDED_LEAST if "rounded" in weights.source else 1.0)
-        return (least, float(weights.total_bytes)), "range", weights.source
-    count = model.parameters
+def _kept_share(model: ModelSpec, file: _Checkpoint, *, use_draft_layers: bool, text_only: bool) -> float:
+    """What is loaded of the file: MTP layers that are not used stay behind, and a tower that no image needs."""
+    kept = 1.0
+    if model.draft_layers and model.mtp_supported and not use_draft_layers:
+        kept = model.num_layers / (model.num_layers + len(model.draft_layers))
+    if text_only and model.widths is not None and model.widths.tower is not None:
+        kept -= model.widths.tower.parameters * DTYPE_BYTES.get(model.dtype, 2) / file.middle
+    return kept
+
+
+def _checkpoint(model: ModelSpec) -> tuple[_Checkpoint | None, Certainty, str]:
+    """The published bytes; a rounded figure is narrowed by what the parameters come to."""
+    weights, counted = model.weights, _counted_bytes(model)
+    if weights.total_bytes is None:
+        return counted, "unknown" if counted is None else "range", _counted_source(model)
+    total = float(weights.total_bytes)
+    if "rounded" not in weights.source:
+        return _Checkpoint(total, total, total), "range", weights.source
+    low, high = (total * end for end in (_ABOUT if "about" in weights.source else _ROUNDED))
+    if counted is not None and max(low, counted.low) <= min(high, counted.high):
+        low, high = max(low, counted.low), min(high, counted.high)
+    return _Checkpoint(low, min(max(total, low), high), high), "range", weights.source
+
+
+def _counted_bytes(model: ModelSpec) -> _Checkpoint | None:
+    """Parameters times bits, embeddings and output head unquantized; None where either is not known."""
+    count, plain = model.parameters, DTYPE_BYTES.get(model.dtype, 2)
+    quantization = model.weights.quantization
+    if count.total is None or (quantization != "none" and quantization not in _BITS):
+        return None
+    fewest, most = _BITS.get(quantization, (plain * 8.0, plain * 8.0))
+    body, embedding = max(0, count.total - count.embedding), count.embedding * plain
+    likely = fewest + (most - fewest) * _LIKELY.get(quantization, _LIKELY_ELSE)
+    low, middle, high = (body * bits / 8 + embedding for bits in (fewest, likely, most))
+    return _Checkpoint(low, middle, high)
+
+
+def _counted_source(model: ModelSpec) -> str:
+    count, quantization = model.parameters, model.weights.quantization
+    plain = DTYPE_BYTES.get(model.dtype, 2) * 8
     if count.total is None:
-        return None, "unknown", "neither the checkpoint's bytes nor its number of parameters is known"
-    plain = DTYPE_BYTES.get(model.dtype, 2)
-    if weights.quantization == "none":
-        return (
-            (float(count.total * plain), float(count.total * plain)),
-            "range",
-            f"{count.total:,} parameters at {plain * 8} bits",
-        )
-    if weights.quantization not in _BITS:
-        return None, "unknown", f"how '{weights.quant_method}' stores {count.total:,} parameters is not known"
-    fewest, most = _BITS[weights.quantization]
-    embedding = count.embedding * plain  # left unquantized, the output head too
-    body = max(0, count.total - count.embedding)
-    source = f"{count.total:,} parameters as {weights.quantization} at {fewest:g} to {most:g} bits, embeddings at {plain * 8}"
-    return (body * fewest / 8 + embedding, body * most / 8 + embedding), "range", source
+        return "neither the checkpoint's bytes nor its number of parameters is known"
+    if quantization == "none":
+        return f"{count.total:,} parameters at {plain} bits"
+    if quantization not in _BITS:
+        return f"how '{model.weights.quant_method}' stores {count.total:,} parameters is not known"
+    fewest, most = _BITS[quantization]
+    return f"{count.total:,} parameters as {quantization} at {fewest:g} to {most:g} bits, embeddings at {plain}"
 
 
 def _stage_shares(model: ModelSpec, pp_size: int) -> tuple[float, float]:

@@ -1,0 +1,33 @@
+"""Published starts: the KV memory they logged against the range and the best guess."""
+
+from statistics import median
+
+from tests.accuracy.memory import forecasts, section, stated
+
+FOUND = forecasts()
+
+
+def test_the_range_holds_what_most_starts_printed() -> None:
+    assert sum(item.inside for item in FOUND) >= 0.8 * len(FOUND)
+    assert len(FOUND) == 38
+
+
+def test_the_best_guess_is_near_what_was_printed() -> None:
+    assert median(abs(item.error) for item in FOUND) < 0.04
+    assert median(abs(item.error) for item in stated(FOUND)) < 0.025
+
+
+def test_the_range_says_something() -> None:
+    assert median(item.width for item in FOUND) < 0.25
+    assert median(item.width for item in stated(FOUND)) < 0.16
+
+
+def test_no_guess_is_far_off_where_every_setting_is_shown() -> None:
+    assert max(abs(item.error) for item in stated(FOUND)) < 0.2
+    assert len(stated(FOUND)) == 14
+
+
+def test_the_page_lists_every_start() -> None:
+    page = section()
+    assert page.count("\n| ") == len(FOUND) + 1  # the header
+    assert "44 more starts print the figure and are not counted" in page
