@@ -67,10 +67,11 @@ def _parse_setting(name: str, setting: str) -> tuple[GoalOption, Any]:
         raise UsageError(
             f"instance '{name}' gives {option.key} no value", why, f"{option.key}={option.metavar or 'VALUE'}"
         )
-    return option, _converted(option, value)
+    return option, convert_setting(option, value)
 
 
-def _converted(option: GoalOption, value: str) -> Any:
+def convert_setting(option: GoalOption, value: str) -> Any:
+    """The value as the option reads it; UsageError names the setting."""
     if option.type is None:
         return value
     try:

@@ -10,7 +10,7 @@ from longreach.cli.instance_option import instance_goals
 from longreach.cli.params import BYTES, FILE, Names, echo_json, json_option, stdout_paint
 from longreach.cli.plan_options import goal_fields, goal_options
 from longreach.engine.release import DEFAULT_RELEASE
-from longreach.errors import UnknownModelError
+from longreach.errors import UnknownModelError, UsageError
 from longreach.plan.goal import Goal
 
 _WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8", "nvfp4", "mxfp4")
@@ -51,7 +51,12 @@ _WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8",
     metavar="RELEASE",
     help="vLLM release.",
 )
-@click.option("-o", "--output", type=FILE, help="Write the plan as YAML; `up` and `verify` read it.")
+@click.option(
+    "--sweep",
+    metavar="NAME[=V1/V2...],...",
+    help="Plan every combination of some options (tp,kv-cache-dtype,max-model-len=128k/256k): a table and its Pareto front.",
+)
+@click.option("-o", "--output", type=FILE, help="Write the plan as YAML, which `up` and `verify` read; a sweep as CSV.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every finding in full and the figures behind the forecast.")
 @click.argument("extra_args", nargs=-1, type=click.UNPROCESSED, metavar="[-- VLLM_ARGS...]")
 @json_option
@@ -69,6 +74,15 @@ def plan(model: str, *, as_json: bool, verbose: bool, output: Path | None, **val
 
     release, instances, texts = values.pop("release"), values.pop("instances"), values.pop("instance_texts")
     place = {key: values.pop(key) for key in ("weights", "gpus", "link", "ram", "numa")}
+    if (sweep := values.pop("sweep")) is not None:
+        from longreach.cli.plan_sweep import Swept, run_sweep
+        from longreach.cli.planning import Place
+
+        if texts or instances is not None:
+            why = "each combination is one instance on the whole machine"
+            raise UsageError("--sweep does not go with several instances", why, "leave --instance and --instances out")
+        swept = Swept(model, release, Goal(**goal_fields(values)), Place(**place))
+        return run_sweep(sweep, swept, output, as_json=as_json)
     goals = instance_goals(texts, Goal(**goal_fields(values)), instances)
     try:
         made = make_plan_from(model, release, goals, **place)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,33 @@ from longreach.plan.goal import NamedGoal
 from longreach.plan.values import Plan
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a model is to run, as typed; None where it was not."""
+
+    weights: str | None = None
+    gpus: str | None = None
+    link: str | None = None
+    ram: int | None = None
+    numa: int | None = None
+
+
 def make_plan_from(model: str, release: str, goals: Sequence[NamedGoal], *, weights: str | None, **place: Any) -> Plan:
     """`place`: gpus, link, ram, numa as typed; None where not given."""
     from longreach.model.source import load_model
 
     known_release = get_release(release)
     machine = find_machine(**place)
-    quantization: Any = "none" if weights == "bf16" else weights
-    return make_plan(
-        load_model(model, quantization), machine, known_release, [_on_disk(named, model) for named in goals]
-    )
+    named_goals = [on_disk(named, model) for named in goals]
+    return make_plan(load_model(model, quantization(weights)), machine, known_release, named_goals)
 
 
-def _on_disk(named: NamedGoal, model: str) -> NamedGoal:
+def quantization(weights: str | None) -> Any:
+    """The name of a weight format inside, from the one typed."""
+    return "none" if weights == "bf16" else weights
+
+
+def on_disk(named: NamedGoal, model: str) -> NamedGoal:
     """A model that was named by its folder is served from there."""
     path = Path(model)
     if named.goal.model_path is not None or not path.exists():

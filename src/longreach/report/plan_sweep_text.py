@@ -1,0 +1,82 @@
+"""A sweep as a table on the terminal, and as cells of a CSV file."""
+
+from collections.abc import Sequence
+
+from longreach.forecast.values import Span
+from longreach.plan.sweep import SweepRow
+from longreach.report.style import Paint, table
+from longreach.units import format_duration, format_tokens
+
+CSV_COLUMNS = (
+    "verdict",
+    "max_model_len_tokens",
+    "kv_capacity_tokens",
+    "concurrency",
+    "ttft_low_s",
+    "ttft_high_s",
+    "decode_low_tokens_per_s",
+    "decode_high_tokens_per_s",
+    "num_gpus",
+    "pareto",
+    "reason",
+)
+
+_VERDICTS = {"fits": "fits", "does_not_fit": "no", "unknown": "unknown", "impossible": "impossible"}
+
+
+def render_sweep(names: Sequence[str], rows: Sequence[SweepRow], paint: Paint) -> str:
+    """One line for each combination; `*` marks the Pareto front."""
+    header = ("", *names, "fit", "KV tokens", "at once", "first token, cold", "decode tokens/s", "")
+    numbers = frozenset(range(len(names) + 2, len(names) + 6))
+    head, *lines = table([header, *(_cells(names, row) for row in rows)], numbers, indent="")
+    front = [row for row in rows if row.pareto]
+    fitting = sum(row.verdict == "fits" for row in rows)
+    legend = (
+        f"{fitting} of {len(rows)} combinations fit; {len(front)} of them, marked *, are beaten by none in length, requests of"
+        " the mean prompt at once, first token, decode and GPUs (middle of each range)"
+    )
+    return "\n".join([paint(head, "bold"), *lines, "", legend])
+
+
+def _cells(names: Sequence[str], row: SweepRow) -> tuple[str, ...]:
+    at_once = "" if row.concurrency is None else f"{row.concurrency:,.1f}"
+    fits = row.verdict == "fits"
+    return (
+        "*" if row.pareto else "",
+        *(row.settings[name] for name in names),
+        _VERDICTS[row.verdict],
+        "" if row.kv_capacity_tokens is None else format_tokens(row.kv_capacity_tokens),
+        at_once,
+        _times(row.ttft_cold_s) if fits else "",
+        _rates(row.decode_tokens_per_s) if fits else "",
+        row.reason,
+    )
+
+
+def csv_cells(row: SweepRow) -> tuple[object, ...]:
+    """In the order of CSV_COLUMNS; empty where nothing is known."""
+    ttft, decode = row.ttft_cold_s, row.decode_tokens_per_s
+    values = (
+        row.verdict,
+        row.max_model_len,
+        row.kv_capacity_tokens,
+        row.concurrency,
+        *((span.low, span.high) if (span := ttft) else (None, None)),
+        *((span.low, span.high) if (span := decode) else (None, None)),
+        row.num_gpus,
+        row.pareto,
+        row.reason,
+    )
+    return tuple("" if value is None else value for value in values)
+
+
+def _times(span: Span | None) -> str:
+    if span is None or span.low is None or span.high is None:
+        return "unknown"
+    return f"{format_duration(span.low)} to {format_duration(span.high)}"
+
+
+def _rates(span: Span | None) -> str:
+    if span is None or span.low is None or span.high is None:
+        return "unknown"
+    return f"{span.low:,.0f} to {span.high:,.0f}"
