@@ -170,7 +170,7 @@ def test_the_catalogue_carries_the_figures_of_a_4090() -> None:
 
 def test_all_figures_of_all_rows_are_plausible() -> None:
     gpus = [find_gpu(name) for name in gpu_names()]
-    assert len(gpus) == 69
+    assert len(gpus) == 73
     for gpu in gpus:
         low, high = gpu.cuda_memory_bytes or (GIB, GIB)
         assert GIB <= low <= high <= (gpu.memory_bytes or high), gpu.name

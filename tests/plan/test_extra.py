@@ -84,3 +84,29 @@ def test_a_card_without_bfloat16_runs_and_counts_another_type(model: str, dtype:
     assert old_cache is not None
     assert new_cache is not None
     assert old_cache.bytes_per_block == new_cache.bytes_per_block * (2 if dtype == "float32" else 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "eager", "text_only"),
+    [
+        ((), False, False),
+        (("--enforce-eager",), True, False),
+        (("--language-model-only",), False, True),
+        (("--limit-mm-per-prompt", '{"image": 0, "video": 0}'), False, True),
+        (("--limit-mm-per-prompt", '{"image": 0}'), False, False),
+    ],
+    ids=["plain", "eager", "text alone", "no image and no video", "video remains"],
+)
+def test_what_profiling_leaves_out_is_known(words: tuple[str, ...], eager: bool, text_only: bool) -> None:
+    extra = read_extra(words, RELEASE)
+    assert (extra.enforce_eager, extra.text_only) == (eager, text_only)
+
+
+def test_a_text_model_leaves_more_to_kv() -> None:
+    both = [plan_for("qwen3.6-27b", "1xH100", Goal(extra_args=words)) for words in ((), ("--language-model-only",))]
+    whole, text = (plan.instances[0].memory for plan in both)
+    assert whole is not None
+    assert text is not None
+    assert text.weights_bytes is not None
+    assert whole.weights_bytes is not None
+    assert text.weights_bytes[0] < whole.weights_bytes[0]

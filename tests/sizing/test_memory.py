@@ -10,7 +10,7 @@ from longreach.engine.release import get_release
 from longreach.hardware.spec import GpuSpec, Machine
 from longreach.model.source import load_model
 from longreach.model.spec import ParameterCount
-from longreach.sizing.memory import MemoryRequest, budget_memory, estimate_other_bytes, num_graphs
+from longreach.sizing.memory import MemoryRequest, budget_memory, estimate_other_bytes, estimate_rest, num_graphs
 from longreach.sizing.weights import plan_weights
 from longreach.units import GIB
 
@@ -87,7 +87,7 @@ def test_utilization_leaves_a_range_to_kv_with_a_best_guess_inside() -> None:
     assert budget.kv_middle_bytes is not None
     low, high = budget.kv_bytes
     assert low < budget.kv_middle_bytes < high
-    # parts miss independently: the range is narrower than all of them at their ends
+    # parts miss independently: the range is narrower than with all of them at their ends
     assert low > 24081 * 2**20 * 0.92 - budget.weights_bytes[1] - budget.other_bytes[1]
     assert high < 24217 * 2**20 * 0.92 - budget.weights_bytes[0] - budget.other_bytes[0]
 
@@ -128,8 +128,8 @@ def test_the_rest_follows_what_profiling_runs(changes: dict[str, object], grows:
 def test_old_releases_leave_no_room_for_graphs_and_count_nccl() -> None:
     old = replace(REQUEST, release=get_release("0.10.2"), max_num_seqs=1)
     newer = replace(old, release=get_release("0.16.0"))
-    assert estimate_other_bytes(old)[0] > estimate_other_bytes(newer)[0]
-    assert estimate_other_bytes(old) == estimate_other_bytes(replace(old, enforce_eager=True))
+    assert estimate_rest(old).middle > estimate_rest(newer).middle
+    assert estimate_rest(old) == estimate_rest(replace(old, enforce_eager=True))
 
 
 def test_several_gpus_keep_buffers_for_collectives() -> None:

@@ -127,6 +127,9 @@ def _budget(setting: Setting, kv_cache_memory_bytes: int | None) -> MemoryBudget
             kv_cache_memory_bytes=kv_cache_memory_bytes,
             mm_ipc_gpu_memory_bytes=setting.ipc_bytes,
             use_draft_layers=setting.uses_mtp,
+            release=setting.release,
+            enforce_eager=setting.extra.enforce_eager,
+            text_only=setting.extra.text_only,
         )
     )
 

@@ -64,6 +64,17 @@ class Extra:
         """Whether layers of different kinds keep their own groups."""
         return not self.fields.get("disable_hybrid_kv_cache_manager")
 
+    @property
+    def enforce_eager(self) -> bool:
+        """Whether no CUDA graphs are captured."""
+        return bool(self.fields.get("enforce_eager"))
+
+    @property
+    def text_only(self) -> bool:
+        """Whether no image or video is admitted, so that vLLM loads no tower."""
+        limits = dict(self.fields.get("limit_mm_per_prompt") or ())
+        return bool(self.fields.get("language_model_only")) or (limits.get("image"), limits.get("video")) == (0, 0)
+
 
 def read_extra(words: Sequence[str], release: Release) -> Extra:
     """UsageError for what a plan option decides, for a secret, and for what vLLM's parser would refuse."""

@@ -8,7 +8,7 @@ model, which nothing can do beforehand: the range and its best guess are checked
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import hypot
 
 from longreach.engine.release import DEFAULT_RELEASE, Release, get_release
@@ -22,6 +22,7 @@ from longreach.units import GIB, MIB, Certainty
 ByteRange = tuple[int, int]
 
 _DEEP_GEMM_GENERATIONS = ("9", "10")
+_LEAST_OF_A_PASS = 0.5  # some of a pass's activations may share memory that the estimate counts twice
 _CAPTURE_SIZES_STEP = 8  # graphs are captured for 1, 2, 4, then every 8 up to 256, then every 16
 _CAPTURE_SIZES_MOST = 512
 
@@ -65,31 +66,39 @@ def budget_memory(request: MemoryRequest) -> MemoryBudget:
         use_draft_layers=request.use_draft_layers,
         text_only=request.text_only,
     )
-    other = estimate_rest(request)
-    kv_bytes, certainty = _kv_bytes(request, total, weights, other)
+    other = estimate_other_bytes(request)
+    kv_bytes, certainty = _kv_bytes(request, total, weights)
     return MemoryBudget(
         gpu_total_bytes=total,
         weights_bytes=weights.bytes_per_gpu,
         weights_certainty=weights.certainty,
         weights_source=weights.source,
-        other_bytes=(int(other.low), int(other.high)),
+        other_bytes=other,
         rope_table_bytes=request.rope_table_bytes,
         kv_bytes=None if kv_bytes is None else (int(kv_bytes.low), int(kv_bytes.high)),
         kv_certainty=certainty,
-        fits=_fits(request, total, weights, (int(other.low), int(other.high))),
+        fits=_fits(request, total, weights, other),
         kv_middle_bytes=None if kv_bytes is None else int(kv_bytes.middle),
     )
 
 
 def estimate_other_bytes(request: MemoryRequest) -> ByteRange:
-    """Everything but weights and KV, least and most."""
-    rest = estimate_rest(request)
-    return int(rest.low), int(rest.high)
+    """Everything but weights and KV, surely no less and surely no more: nothing runs without half a pass over one batch of
+    text, and every part is at its most.
+    """
+    parts = _parts(request)
+    text = replace(_profile_run(request), text_only=True, max_num_seqs=1)
+    least = _libraries().low + _rope_table(request).low + _LEAST_OF_A_PASS * peak_bytes(text)
+    return int(least), int(sum(part.high for part in parts))
 
 
 def estimate_rest(request: MemoryRequest) -> Spread:
-    """Everything but weights and KV. The parts miss independently, so their misses add up as squares."""
-    return _sum((_libraries(), _collectives(request), _activations(request), _graphs(request), _rope_table(request)))
+    """Everything but weights and KV, as it is likely: the parts miss independently, so their misses add up as squares."""
+    return _sum(_parts(request))
+
+
+def _parts(request: MemoryRequest) -> tuple[Spread, ...]:
+    return (_libraries(), _collectives(request), _activations(request), _graphs(request), _rope_table(request))
 
 
 def _libraries() -> Spread:
@@ -107,7 +116,12 @@ def _collectives(request: MemoryRequest) -> Spread:
 
 
 def _activations(request: MemoryRequest) -> Spread:
-    run = ProfileRun(
+    peak = peak_bytes(_profile_run(request))
+    return Spread(0.8 * peak, peak, 1.4 * peak)
+
+
+def _profile_run(request: MemoryRequest) -> ProfileRun:
+    return ProfileRun(
         model=request.model,
         tp_size=request.tp_size,
         max_num_batched_tokens=request.max_num_batched_tokens,
@@ -116,8 +130,6 @@ def _activations(request: MemoryRequest) -> Spread:
         text_only=request.text_only,
         sorts_tokens=_sorts_tokens(request),
     )
-    peak = peak_bytes(run)
-    return Spread(0.8 * peak, peak, 1.4 * peak)
 
 
 def _sorts_tokens(request: MemoryRequest) -> bool:
@@ -175,9 +187,7 @@ def _gpu_total_bytes(machine: Machine) -> ByteRange | None:
     return (total - 770 * MIB, total - 250 * MIB) if machine.gpu.vendor.lower() == "nvidia" else (total, total)
 
 
-def _kv_bytes(
-    request: MemoryRequest, total: ByteRange | None, weights: WeightsPlan, other: Spread
-) -> tuple[Spread | None, Certainty]:
+def _kv_bytes(request: MemoryRequest, total: ByteRange | None, weights: WeightsPlan) -> tuple[Spread | None, Certainty]:
     taken = request.mm_ipc_gpu_memory_bytes
     if request.kv_cache_memory_bytes is not None:
         left = request.kv_cache_memory_bytes - taken
@@ -186,7 +196,7 @@ def _kv_bytes(
         return None, "unknown"
     card = Spread(total[0], sum(total) / 2, total[1])
     loaded = Spread(weights.bytes_per_gpu[0], weights.middle_bytes, weights.bytes_per_gpu[1])
-    used = _sum((loaded, other, Spread(-card.high, -card.middle, -card.low)))
+    used = _sum((loaded, estimate_rest(request), Spread(-card.high, -card.middle, -card.low)))
     share = request.gpu_memory_utilization
     unasked = (1 - share) * card.middle + taken
     return Spread(-used.high - unasked, -used.middle - unasked, -used.low - unasked), "range"
