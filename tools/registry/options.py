@@ -127,10 +127,11 @@ def describe(argument: Argument, interpreter: Interpreter) -> Option:
     entry |= _filled("aliases", [spelling for spelling in argument.names if spelling != name])
     entry |= _filled("choices", _names(keywords.get("choices")))
     entry |= read_default(keywords.get("default"))
-    entry |= {"optional": True} if conversion.optional else {}
+    entry |= {"optional": True} if conversion.optional and _takes_none(keywords.get("choices")) else {}
     entry |= {"folds": True} if conversion.folds else {}
     entry |= {"repeats": True} if keywords.get("action") in {"append", "extend"} else {}
     entry |= {"settings": settings.__name__} if settings else {}
+    entry |= {"settings_are_parsed": True} if settings and conversion.settings else {}
     entry |= deprecation(str(keywords.get("help") or ""), certain=bool(keywords.get("deprecated")))
     return Option(name, entry, settings, keywords.get("choices") == [])
 
@@ -188,8 +189,15 @@ def _listed_names(argument: Argument) -> list[Any]:
     return own or (names_in(argument.field.type) if argument.field else [])
 
 
+def _takes_none(choices: Any) -> bool:
+    """Whether no value is among the choices: up to 0.30 only the text "None" is, which no value is after conversion."""
+    return not isinstance(choices, list) or None in choices
+
+
 def _names(value: Any) -> list[Any]:
-    return [name for name in value if isinstance(name, str | int)] if isinstance(value, list | tuple | set) else []
+    if not isinstance(value, list | tuple | set):
+        return []
+    return [name for name in value if isinstance(name, str | int) and name != "None"]
 
 
 def _filled(key: str, values: list[Any]) -> Entry:

@@ -8,7 +8,7 @@ from typing import Any
 from tools.registry.families import read_families, read_former_architectures
 from tools.registry.offload import read_offload_keys
 from tools.registry.options import read_options, start
-from tools.registry.settings import read_settings
+from tools.registry.settings import read_settings, read_strict_settings
 
 Sections = Mapping[str, Mapping[str, Any]]
 """Section ("flags", "settings", "offload_keys", a family) -> name -> entry."""
@@ -29,10 +29,28 @@ def read_release(folder: Path) -> Sections:
     sections: dict[str, Mapping[str, Any]] = {
         "flags": {option.name: option.entry for option in options},
         "settings": read_settings(typed, classes),
+        "strict_settings": dict.fromkeys(read_strict_settings(typed, classes), 1),
         "offload_keys": read_offload_keys(typed),
         "former_architecture": read_former_architectures(typed),
     }
+    _name_lists(sections, families)
     return sections | {family: dict.fromkeys(names, 1) for family, names in families.items()}
+
+
+def _name_lists(sections: Mapping[str, Mapping[str, Any]], families: Mapping[str, set[str]]) -> None:
+    """Name the family, or for a setting the option, in place of a list of the same names: lists change often."""
+    lists: dict[frozenset[Any], str] = {frozenset(names): family for family, names in families.items() if names}
+    for section in ("flags", "settings"):
+        for name, entry in sections[section].items():
+            for key in {"choices", "known"} & entry.keys():
+                names = frozenset(entry[key])
+                if names in lists:
+                    entry[key] = lists[names]
+                elif key == "choices" and section == "flags" and len(names) > _LONG:
+                    lists[names] = name
+
+
+_LONG = 4  # names; a shorter list is as plain as a reference
 
 
 def differences(before: Sections, after: Sections) -> Sections:

@@ -6,7 +6,7 @@ release before it. The oldest release holds all that it accepts.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -46,6 +46,7 @@ Family = Literal[
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
 _Entry: TypeAlias = Mapping[str, Any]
+_Sections: TypeAlias = Mapping[str, Mapping[str, Any]]  # section -> name -> entry
 _TUPLES = frozenset({"aliases", "choices", "known"})
 _NO_VALUES = frozenset({"bool", "switch"})
 _FAMILY_OF_FLAG: Mapping[str, Family] = {
@@ -93,7 +94,7 @@ class SettingEntry:
         str  # "bool", "int", "float", "text", "list[int]", "map[text]", "json", "any"; joined by "|" where any is taken
     )
     choices: tuple[str | int, ...] = ()  # of a text or number, or of the elements
-    folded: bool = False  # the choices are taken in any case, with dashes for underscores
+    folds: bool = False  # case does not matter for the choices, nor whether words are joined by "-" or "_"
     low: float | None = None  # least number
     high: float | None = None  # greatest number
     filled: bool = False  # an empty list or object is refused
@@ -110,6 +111,7 @@ class Registry:
     version: str
     flags: Mapping[str, FlagEntry]  # by canonical long name
     settings: Mapping[str, Mapping[str, SettingEntry]]  # class -> key -> entry
+    strict_settings: frozenset[str]  # classes that refuse keys they lack; the others pass over them in silence
     offload_keys: Mapping[str, frozenset[str]]  # offload spec, tier type or connector -> keys that its code reads
     former_architectures: Mapping[str, str]  # architecture -> last release that had it, as this release tells
     _names: Mapping[Family, frozenset[str]] = field(repr=False)
@@ -177,7 +179,7 @@ def _releases(has: Callable[[Registry], bool]) -> tuple[str, ...]:
 
 
 @cache
-def _snapshot(version: str) -> Mapping[str, Mapping[str, Any]]:
+def _snapshot(version: str) -> _Sections:
     """All entries of a release by section: those of the release before it, with its own differences applied."""
     index = REGISTRY_VERSIONS.index(version)
     before = _snapshot(REGISTRY_VERSIONS[index - 1]) if index else {}
@@ -185,9 +187,7 @@ def _snapshot(version: str) -> Mapping[str, Mapping[str, Any]]:
     return apply_differences(before, json.loads(text))
 
 
-def apply_differences(
-    before: Mapping[str, Mapping[str, Any]], differences: Mapping[str, Mapping[str, Any]]
-) -> Mapping[str, Mapping[str, Any]]:
+def apply_differences(before: _Sections, differences: _Sections) -> _Sections:
     """Sections of entries with the differences of the next release applied; None takes an entry away."""
     after = {section: dict(entries) for section, entries in before.items()}
     for section, entries in differences.items():
@@ -198,37 +198,43 @@ def apply_differences(
     return after
 
 
-def _build(version: str, sections: Mapping[str, Mapping[str, Any]]) -> Registry:
-    names = {family: frozenset(sections.get(family, ())) for family in FAMILIES}
-    flags = {name: _flag(name, entry, names) for name, entry in sorted(sections["flags"].items())}
+def _build(version: str, sections: _Sections) -> Registry:
+    flags = {name: _flag(name, entry, sections) for name, entry in sorted(sections["flags"].items())}
     settings: dict[str, dict[str, SettingEntry]] = {}
     for place, entry in sections["settings"].items():
         owner, _, key = place.rpartition(".")
-        settings.setdefault(owner, {})[key] = SettingEntry(**_values(entry))
+        settings.setdefault(owner, {})[key] = SettingEntry(**_values(entry, sections))
     return Registry(
         version=version,
         flags=MappingProxyType(flags),
         settings=MappingProxyType({owner: MappingProxyType(keys) for owner, keys in settings.items()}),
         offload_keys=MappingProxyType({owner: frozenset(keys) for owner, keys in sections["offload_keys"].items()}),
         former_architectures=MappingProxyType(dict(sections.get("former_architecture", {}))),
-        _names=MappingProxyType(names),
-        _spellings=MappingProxyType(_by_spelling(flags.values())),
+        _names=MappingProxyType({family: frozenset(sections.get(family, ())) for family in FAMILIES}),
+        _spellings=MappingProxyType({spelling: flag for flag in flags.values() for spelling in flag.spellings}),
     )
 
 
-def _flag(name: str, entry: _Entry, names: Mapping[Family, frozenset[str]]) -> FlagEntry:
-    values = _values(entry)
+def _flag(name: str, entry: _Entry, sections: _Sections) -> FlagEntry:
+    values = _values(entry, sections)
     if values["kind"] in _NO_VALUES:
         values["nargs"] = "0"
     if name in _FAMILY_OF_FLAG and not values.get("choices"):
-        values["known"] = tuple(sorted(names[_FAMILY_OF_FLAG[name]]))
+        values["known"] = _list_names(_FAMILY_OF_FLAG[name], sections)
     return FlagEntry(name=name, **values)
 
 
-def _values(entry: _Entry) -> dict[str, Any]:
-    """Keyword arguments: names are kept as tuples, a default as JSON has it."""
-    return {key: tuple(value) if key in _TUPLES else value for key, value in entry.items()}
+def _values(entry: _Entry, sections: _Sections) -> dict[str, Any]:
+    """Keyword arguments: lists are kept as tuples, a default is as JSON has it."""
+    values = dict(entry)
+    for key in _TUPLES & values.keys():
+        value = values[key]
+        values[key] = _list_names(value, sections) if isinstance(value, str) else tuple(value)
+    return values
 
 
-def _by_spelling(flags: Iterable[FlagEntry]) -> dict[str, FlagEntry]:
-    return {spelling: flag for flag in flags for spelling in flag.spellings}
+def _list_names(reference: str, sections: _Sections) -> tuple[str, ...]:
+    """The names that an entry refers to: those of a family, or the choices of the option that it names."""
+    if reference.startswith("--"):
+        return tuple(sections["flags"][reference]["choices"])
+    return tuple(sorted(sections[reference]))
