@@ -1,7 +1,10 @@
 """A model is known by the names under which people keep it."""
 
+import re
+
 import pytest
 
+from longreach.model.catalogue import checkpoint_names, find_catalogue_model
 from longreach.model.likeness import recognise_model
 
 NAMES = (
@@ -35,3 +38,14 @@ def test_name_or_path_means_its_catalogue_model(reference: str, name: str, quant
 )
 def test_names_of_nothing_known_stay_unknown(reference: str) -> None:
     assert recognise_model(reference) is None
+
+
+SIZE = re.compile(r"(\d+(?:\.\d+)?[bt])(?![a-z])")
+
+
+@pytest.mark.parametrize("repository", checkpoint_names())
+def test_published_checkpoint_is_as_large_as_its_model(repository: str) -> None:
+    match = find_catalogue_model(repository)
+    assert match is not None
+    named, own = SIZE.findall(repository.rpartition("/")[2]), SIZE.findall(match.name)
+    assert not named or not own or named[0] == own[0]
