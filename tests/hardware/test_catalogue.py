@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longreach.errors import UsageError
-from longreach.hardware.catalogue import MAX_GPUS, choose_gpu, find_gpu, gpu_names, parse_gpus
+from longreach.hardware.catalogue import MAX_GPUS, choose_gpu, find_gpu, find_gpus_in, gpu_names, parse_gpus
 from longreach.units import GIB, MIB
 
 TYPED = {
@@ -97,6 +97,9 @@ def test_a_rounded_memory_size_keeps_the_catalogues_totals() -> None:
         ("H100", "H100 SXM5 80GB", "H100 NVL"),
         ("a100-80g", "A100 SXM4 80GB", "A100 PCIe 80GB"),
         ("H200", "H200 SXM 141GB", "NVL"),
+        ("H200 141 GB", "H200 SXM 141GB", "NVL"),
+        ("RTX PRO 6000 Blackwell", "RTX PRO 6000 Blackwell Workstation", "Server"),
+        ("RTX PRO 6000 96GB", "RTX PRO 6000 Blackwell Workstation", "Max-Q"),
     ],
 )
 def test_a_family_name_means_its_usual_card_and_says_so(typed: str, name: str, other: str) -> None:
@@ -106,7 +109,7 @@ def test_a_family_name_means_its_usual_card_and_says_so(typed: str, name: str, o
     assert other in choice.assumption
 
 
-@pytest.mark.parametrize("typed", ["A100", "V100", "rtx pro 6000", "6000", "GH200"])
+@pytest.mark.parametrize("typed", ["A100", "V100", "6000", "GH200"])
 def test_a_name_of_several_cards_is_refused_with_the_candidates(typed: str) -> None:
     with pytest.raises(UsageError, match="more than one card") as refused:
         find_gpu(typed)
@@ -121,6 +124,28 @@ def test_an_unknown_name_is_refused_with_the_nearest(typed: str, meant: str) -> 
     with pytest.raises(UsageError, match="not in the catalogue") as refused:
         find_gpu(typed)
     assert f"did you mean '{meant}'" in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("RTX 4090 24GB", "GeForce RTX 4090"),
+        ("RTX 3090 24 GB", "GeForce RTX 3090"),
+        ("L40S 48GB", "L40S"),
+        ("RTX A5000 24GB", "RTX A5000"),
+        ("RTX PRO 4000 24GB", "RTX PRO 4000 Blackwell"),
+    ],
+)
+def test_the_size_that_every_such_card_has_may_stand_behind_its_name(typed: str, name: str) -> None:
+    gpu = find_gpu(typed)
+    assert gpu.name == name
+    assert gpu == find_gpu(name)  # a marketing size replaces no driver total
+
+
+@pytest.mark.parametrize("typed", ["RTX 4090 80GB", "48 GB card", "64 GB", "16 GPUs", "8 cards", "24GB"])
+def test_a_size_or_a_count_alone_and_a_wrong_size_name_no_card(typed: str) -> None:
+    with pytest.raises(UsageError, match="not in the catalogue"):
+        find_gpu(typed)
 
 
 @pytest.mark.parametrize("typed", ["banana", "", "NVIDIA", "NVIDIA L20X"])
@@ -140,6 +165,7 @@ def test_a_name_near_nothing_is_refused_with_where_to_look(typed: str) -> None:
         ("RTX4090", 1, "GeForce RTX 4090"),
         ("8 x MI300X", 8, "Instinct MI300X"),
         ("2X3090 Ti", 2, "GeForce RTX 3090 Ti"),
+        ("4090 x 4", 4, "GeForce RTX 4090"),
     ],
 )
 def test_gpus_are_counted_and_named(text: str, count: int, name: str) -> None:
@@ -151,6 +177,55 @@ def test_gpus_are_counted_and_named(text: str, count: int, name: str) -> None:
 def test_a_senseless_order_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_gpus(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "name"),
+    [
+        ("8x H200 141 GB", 8, "H200 SXM 141GB"),
+        ("2x RTX 3090 24GB", 2, "GeForce RTX 3090"),
+        ("A100 80GB SXM", 1, "A100 SXM4 80GB"),
+        ("4090 x 4", 4, "GeForce RTX 4090"),
+        ("2\u00d7 3090 PCIe (TP=2, no NVLink)", 2, "GeForce RTX 3090"),
+        ("Dual 3090 (TP=2, NVLink auto-detected) \u2014 single-card boot-OOMs on 24 GB", 2, "GeForce RTX 3090"),
+        ("Quad 3090 PCIe (TP=4)", 4, "GeForce RTX 3090"),
+        ("RTX 5090 32GB (WSL2, inferred)", 1, "GeForce RTX 5090"),
+        ("rtx_pro_6000_2x", 2, "RTX PRO 6000 Blackwell Workstation"),
+        ("DGX Spark (GB10)", 1, "GB10 (DGX Spark)"),
+        ("dgx_spark_gb10", 1, "GB10 (DGX Spark)"),
+        ("dgx_station_gb300", 1, "GB300 (per GPU)"),
+        ("8x H100 80 GB", 8, "H100 SXM5 80GB"),
+    ],
+)
+def test_free_text_about_a_machine_is_read(text: str, count: int, name: str) -> None:
+    order = find_gpus_in(text)
+    assert order is not None
+    assert (order.count, order.gpu.name) == (count, name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "8 GPUs",
+        "16 GPUs (2 nodes)",
+        "80 GB class",
+        "48 GB card (47.74 GiB)",
+        "h100, b200",
+        "A100 / H20",
+        "CPU",
+        "TPU v6e",
+        "",
+        "4x V100",
+        "A100",
+        "Ascend NPU 64GB",
+        "AMD MI50 16GB",
+        "RX 7800 XT 16 GB (ROCm)",
+        "GB10 class cluster",
+        "xeon6",
+    ],
+)
+def test_text_that_names_no_card_several_or_an_open_one_is_not_guessed(text: str) -> None:
+    assert find_gpus_in(text) is None
 
 
 @settings(deadline=None)  # the first example reads the table

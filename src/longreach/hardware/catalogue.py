@@ -18,11 +18,20 @@ MAX_GPUS = 72
 """Most GPUs in one NVLink domain (NVL72); longreach plans one box."""
 
 _TABLE = Path(__file__).with_name("gpus.csv")
-_NOISE = frozenset({"nvidia", "geforce", "tesla", "amd", "radeon", "instinct", "intel", "r", "tm", "generation"})
+_NOISE = frozenset(
+    {"nvidia", "geforce", "tesla", "amd", "radeon", "instinct", "intel", "r", "tm", "generation", "dgx", "station"}
+    | {"gpu", "gpus", "card", "cards", "per", "one", "of", "four"}
+)
 _SIZE = re.compile(r"(?<![a-z0-9])(\d+) ?(?:gib|gb|g)\b")  # "80GB", "80 g"; not the "10g" of A10G
 _WORD = re.compile(r"\d+gb|[a-z]+|\d+")
 _COUNT_FIRST = re.compile(r"\s*(\d+)\s*[x\u00d7*]\s*(\S.*?)\s*", re.IGNORECASE)
 _COUNT_LAST = re.compile(r"\s*(\S.*?)(?:\s+[x\u00d7]|\s*[\u00d7*])\s*(\d+)\s*", re.IGNORECASE)
+_NUMBERS = {"single": 1, "one": 1, "dual": 2, "two": 2, "quad": 4, "four": 4, "eight": 8}
+_NUMBER_WORD = re.compile(rf"({'|'.join(_NUMBERS)})\s+(\S.*)", re.IGNORECASE)
+_COUNT_SUFFIX = re.compile(r"(\S.*)[ _](\d+)x", re.IGNORECASE)  # rtx_pro_6000_2x
+_ASIDE = re.compile(r"\(.*?\)|\s[-\u2013\u2014]\s.*|[;\u2192].*")  # remarks behind a name
+_BUS = re.compile(r"\b(pcie|nvlink)\b", re.IGNORECASE)
+_NO_NAME = re.compile(r"\d{1,3}|\d+gb")  # "4090" names a card; "16" counts them, "80gb" measures one
 _SAME_MEMORY = 0.01  # a driver total this near the catalogue's is the same card in the same mode
 _SAME_CARD = 0.10  # ECC takes 6 % of GDDR; two cards of one name differ by more
 
@@ -78,28 +87,51 @@ def find_gpu(name: str, memory_mib: int | None = None) -> GpuSpec:
 
 def choose_gpu(name: str, memory_mib: int | None = None) -> GpuChoice:
     """As `find_gpu`, with the assumption made where a family name was taken for its usual part (`H100`: the SXM5 card)."""
-    words = _words(name)
-    family = [row for row in _rows() if words and words <= row.words]
-    stages = (
-        [row for row in _rows() if words in row.exact or _squash(name) in row.squashed],
-        [row for row in _rows() if words in row.usual_for],
-        family,
-    )
+    row, assumption = _pick(name, memory_mib)
+    return GpuChoice(_with_memory(_spec(row.cells), memory_mib), assumption)
+
+
+def _pick(name: str, memory_mib: float | None) -> tuple[_Row, str | None]:
+    """The row a name stands for, and what was assumed."""
+    stages = _stages(name)
     named = next((rows for rows in stages if rows), None)
     if named is None:
-        raise _unknown(name)
+        return _pick_by_size(name, memory_mib)
     fitting = next((rows for rows in ([r for r in stage if r.fits(memory_mib)] for stage in stages) if rows), named)
     row = _base(fitting)
     if row is None:
         raise _ambiguous(name, fitting)
-    others = [other.name for other in family if other is not row] if words in row.usual_for else []
+    others = [other.name for other in stages[-1] if other is not row] if _words(name) in row.usual_for else []
     assumption = f"'{name}' is taken for {row.name}, the usual one (there are also {', '.join(others)})"
-    return GpuChoice(_with_memory(_spec(row.cells), memory_mib), assumption if others else None)
+    return row, assumption if others else None
+
+
+def _pick_by_size(name: str, memory_mib: float | None) -> tuple[_Row, str | None]:
+    """`RTX 4090 24GB`: the size that every such card has is no part of its name."""
+    size, bare = _SIZE.search(name.lower()), _SIZE.sub(" ", name.lower()).strip()
+    nominal_mib = float(size[1]) * 1024 if size else None
+    if nominal_mib is None or not any(row.fits(nominal_mib) for stage in _stages(bare) for row in stage):
+        raise _unknown(name)
+    return _pick(bare, memory_mib or nominal_mib)
+
+
+def _stages(name: str) -> tuple[list[_Row], ...]:
+    """Rows that a name may stand for, the surest way to read it first; the last holds the whole family."""
+    words = _words(name)
+    if all(_NO_NAME.fullmatch(word) for word in words):
+        return ([],)
+    return (
+        [row for row in _rows() if words in row.exact or _squash(name) in row.squashed],
+        [row for row in _rows() if words in row.usual_for],
+        [row for row in _rows() if words <= row.words],
+    )
 
 
 def parse_gpus(text: str) -> GpuOrder:
     """`4xRTX4090`, `4x 4090`, `RTX 4090 x4` or `RTX4090` (one)."""
     first, last = _COUNT_FIRST.fullmatch(text), _COUNT_LAST.fullmatch(text)
+    if first and last and int(first[1]) > MAX_GPUS:  # "4090 x 4"
+        first = None
     count, name = (first[1], first[2]) if first else (last[2], last[1]) if last else ("1", text.strip())
     if not 1 <= int(count) <= MAX_GPUS:
         raise UsageError(
@@ -109,6 +141,25 @@ def parse_gpus(text: str) -> GpuOrder:
         )
     choice = choose_gpu(name)
     return GpuOrder(int(count), choice.gpu, choice.assumption)
+
+
+def find_gpus_in(text: str) -> GpuOrder | None:
+    """The cards that free text about a machine names: `8x H200 141 GB`, `Dual 3090 PCIe (TP=2, no NVLink)`, `rtx_pro_6000_2x`.
+
+    None where it names no card of the catalogue, several, or one that could be another; `parse_gpus` says which.
+    """
+    plain = _ASIDE.sub("", text).strip()
+    counted, suffixed = _NUMBER_WORD.fullmatch(plain), _COUNT_SUFFIX.fullmatch(plain)
+    if counted:
+        plain = f"{_NUMBERS[counted[1].lower()]}x {counted[2]}"
+    elif suffixed:
+        plain = f"{suffixed[2]}x {suffixed[1]}"
+    for words in (plain, _BUS.sub("", plain)):  # "A100 PCIe" is a card, "3090 PCIe" says how it is plugged in
+        try:
+            return parse_gpus(words.strip())
+        except UsageError:
+            continue
+    return None
 
 
 @cache
