@@ -40,10 +40,12 @@ class Release:
     log_device_word_generic: bool = False  # "CPU KV cache size" off CUDA
     # which layers share a block table
     hybrid_kv_cache_manager: bool = False  # windows free their blocks; before, they count as full attention
-    chunked_local_frees_blocks: bool = False  # Llama 4's chunks too
+    chunked_local_counted: bool = False  # Llama 4's chunks are a kind of their own; before, full attention
+    chunked_local_frees_blocks: bool = False  # and keep the hybrid manager on
     connector_disables_hybrid_manager: bool = True  # any --kv-transfer-config; later only connectors that lack it
     offload_with_hybrid_manager: bool = False  # OffloadingConnector works with several kinds of layers
     mixed_pages_share_group: bool = False  # layers of one kind and different widths
+    mixed_group_splits_by_stage: bool = False  # else every pipeline stage pays for all layers of such a group
     pages_widen: bool = False  # a page that divides the largest takes more tokens
     attention_pages_pad: bool = False  # other attention pages are padded
     recurrent_pages_pad: bool = False
@@ -51,6 +53,7 @@ class Release:
     near_bucket_ratio: float | None = None  # buckets this close in size share the larger one's group size
     # what a layer keeps
     window_keeps_in_flight_batches: bool = False  # windows hold every batch in flight, else one batch
+    windows_keep_draft_tokens: bool = False  # what several draft modules read ahead
     prefill_context_parallel_splits: bool = False  # PCP divides what a GPU holds, as DCP does
     full_layers_count_value_dim: bool = False  # else two key widths
     windows_count_value_dim: bool = False
@@ -60,6 +63,7 @@ class Release:
     all_mode_exists: bool = False
     all_mode_adds_drafts: bool = False
     drafts_leave_all_mode: bool = False  # with a draft model, align instead
+    aligned_states_take_drafts: bool = False  # prefix caching of states beside draft tokens
     hybrids_cache_prefixes_by_default: bool = False
     hybrid_block_multiple_of_given: bool = False  # aligned to --block-size, before to the kernel alone
     hybrid_latent_block_multiple: int | None = None
@@ -94,7 +98,7 @@ class Release:
 _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("0.8.5.post1", {}),
     ("0.9.2", {"concurrency_in_blocks": True, "hybrid_kv_cache_manager": True, "refusal_estimates": True}),
-    ("0.10.0", {}),
+    ("0.10.0", {"chunked_local_counted": True}),
     ("0.10.1.1", {"states_follow_kv_dtype": False}),
     ("0.10.2", {}),
     ("0.11.0", {"mixed_pages_share_group": True, "counts_collectives": False}),
@@ -118,6 +122,8 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
         "0.17.1",
         {
             "startup_check_by_stage": True,
+            "mixed_group_splits_by_stage": True,
+            "aligned_states_take_drafts": True,
             "gated_delta_state_dtype": True,
             "mamba2_conv_holds_drafts": True,
             "sampling_logit_copies": 3.5,  # Triton masks in place
@@ -155,7 +161,10 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
         "0.27.1",
         {"windows_fall_back_to_full": True, "hybrid_latent_block_multiple": 128, "kda_conv_holds_drafts": True},
     ),
-    ("0.28.0", {"capacity_on_one_line": True, "all_mode_by_default": False}),
+    (
+        "0.28.0",
+        {"capacity_on_one_line": True, "all_mode_by_default": False, "windows_keep_draft_tokens": True},
+    ),
     ("0.29.0", {"null_block_reserved": True, "recurrent_checkpoint_block": True, "short_conv_holds_drafts": True}),
     ("0.30.0", {"yarn_needs_max_position_embeddings": True, "log_device_word_generic": True}),
     ("0.31.0", {}),

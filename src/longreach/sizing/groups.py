@@ -41,7 +41,7 @@ def group_layers(caches: Sequence[LayerCache], release: Release, *, hybrid_manag
     UnknownModelError where the release cannot unify.
     """
     if not hybrid_manager:
-        caches = _promote_local(caches)
+        caches = _promote_local(caches, may_differ=not release.hybrid_kv_cache_manager)
     _check_padding(caches)
     if _is_one_family(caches) and (release.mixed_pages_share_group or len(_page_sizes(caches)) == 1):
         return (CacheGroup(tuple(range(len(caches))), tuple(caches)),)
@@ -146,12 +146,14 @@ def _deal(caches: Sequence[LayerCache], near_ratio: float | None) -> tuple[Cache
     return tuple(groups)
 
 
-def _promote_local(caches: Sequence[LayerCache]) -> tuple[LayerCache, ...]:
-    """Without the hybrid manager windows and chunks are allocated like full attention."""
+def _promote_local(caches: Sequence[LayerCache], *, may_differ: bool) -> tuple[LayerCache, ...]:
+    """Without the hybrid manager windows and chunks are allocated like full attention; windows of two lengths only where
+    the release never looked (`may_differ`).
+    """
     if _is_one_family(caches):
         return tuple(caches)
     promoted = _as_full_attention(caches)
-    if promoted is None or _has_two_reaches(caches):
+    if promoted is None or (_has_two_reaches(caches) and not may_differ):
         raise UsageError(
             "this model does not start without the hybrid KV cache manager",
             "its layers cannot all be counted as full attention: recurrent layers or two window sizes are in the way, "

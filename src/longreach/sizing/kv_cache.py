@@ -10,6 +10,9 @@ it starts when per_request * bytes_per_block fits what is available, one block l
 Older releases print and check otherwise; `startup` holds what differs in the check.
 """
 
+from collections.abc import Sequence
+
+from longreach.engine.release import Release
 from longreach.model.spec import AttentionLayer, IndexerLayer
 from longreach.sizing.groups import CacheGroup, group_layers
 from longreach.sizing.kv_plan import KvPlan
@@ -67,18 +70,25 @@ def plan_kv_cache(request: KvCacheRequest) -> KvPlan:
     check_request(request)
     layers = plan_layers(request)
     groups = group_layers(layers.caches, request.release, hybrid_manager=_uses_hybrid_manager(request))
-    check_context_parallel(groups, request.dcp_size)
+    checked_early = request.release.startup_check == "layers"  # before windows may have become full attention
+    counted = layers.caches if checked_early else [group.representative for group in groups]
+    check_context_parallel(counted, request.dcp_size)
     stages = split_stages(request.model, layers.places, request.pp_size)
     return KvPlan(
         groups=groups,
-        stage_block_bytes=tuple(
-            max(group.bytes_per_block(frozenset(stage).__contains__) for group in groups) for stage in stages
-        ),
+        stage_block_bytes=tuple(_stage_block_bytes(groups, stage, request.release) for stage in stages),
         stage_caches=tuple(tuple(layers.caches[position] for position in stage) for stage in stages),
         shape=_request_shape(request),
         release=request.release,
         estimate_reason=_estimate_reason(request, layers),
     )
+
+
+def _stage_block_bytes(groups: Sequence[CacheGroup], stage: Sequence[int], release: Release) -> int:
+    is_mixed = len({cache.page_size_bytes for cache in groups[0].caches}) > 1
+    if is_mixed and not release.mixed_group_splits_by_stage:
+        return groups[0].bytes_per_block()
+    return max(group.bytes_per_block(frozenset(stage).__contains__) for group in groups)
 
 
 def _uses_hybrid_manager(request: KvCacheRequest) -> bool:
@@ -88,7 +98,7 @@ def _uses_hybrid_manager(request: KvCacheRequest) -> bool:
     has_chunks = any(
         isinstance(layer, AttentionLayer) and layer.chunk_tokens is not None for layer in request.model.layers
     )
-    if has_chunks and not release.chunked_local_frees_blocks:
+    if has_chunks and release.chunked_local_counted and not release.chunked_local_frees_blocks:
         return False
     return release.hybrid_kv_cache_manager and request.hybrid_kv_cache_manager
 
@@ -100,7 +110,11 @@ def _request_shape(request: KvCacheRequest) -> RequestShape:
     elif request.async_scheduling:  # the V1 runner overlaps no batch once a pipeline does
         batches = request.pp_size + 1 if request.model_runner_v2 or request.pp_size == 1 else request.pp_size
     drafts = sum(not isinstance(layer, IndexerLayer) for layer in request.model.draft_layers)
-    chained = request.use_draft_layers and min(drafts, request.num_speculative_tokens) > 1
+    chained = (
+        release.windows_keep_draft_tokens
+        and request.use_draft_layers
+        and min(drafts, request.num_speculative_tokens) > 1
+    )
     return RequestShape(
         context_parallel_size=request.dcp_size * (request.pcp_size if release.prefill_context_parallel_splits else 1),
         in_flight_tokens=batches * request.max_num_batched_tokens,

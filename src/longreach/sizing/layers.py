@@ -1,6 +1,6 @@
 """From a model's layers to their caches on one GPU."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from longreach.model.spec import (
     AttentionLayer,
@@ -91,10 +91,10 @@ def _attention(
     blocks: BlockPlan,
     request: KvCacheRequest,
 ) -> LayerCache:
-    token_bytes = token_bytes_per_gpu(layer, kv_format, request.tp_size)
+    token_bytes = _token_bytes(layer, kv_format, request)
     size = blocks.block_size
     match layer:
-        case AttentionLayer(chunk_tokens=int() as chunk):
+        case AttentionLayer(chunk_tokens=int() as chunk) if request.release.chunked_local_counted:
             return LayerCache(
                 "chunked_local", size, token_bytes, bound_tokens=chunk, shape=_shape(layer, kv_format, request)
             )
@@ -112,7 +112,7 @@ def _attention(
 
 
 def _sliding(layer: AttentionLayer, kv_format: KvFormat, blocks: BlockPlan, request: KvCacheRequest) -> LayerCache:
-    token_bytes = token_bytes_per_gpu(layer, kv_format, request.tp_size)
+    token_bytes = _token_bytes(layer, kv_format, request)
     return LayerCache(
         "sliding_window",
         sliding_block_size(kv_format, token_bytes, blocks, request.min_kernel_block_size),
@@ -121,6 +121,16 @@ def _sliding(layer: AttentionLayer, kv_format: KvFormat, blocks: BlockPlan, requ
         padded_page_bytes=blocks.skip_page_bytes,
         shape=_shape(layer, kv_format, request),
     )
+
+
+def _token_bytes(
+    layer: AttentionLayer | MlaLayer | IndexerLayer | CrossAttentionLayer, kv_format: KvFormat, request: KvCacheRequest
+) -> int:
+    if isinstance(layer, AttentionLayer):
+        slides, release = layer.window_tokens is not None, request.release
+        counts = release.windows_count_value_dim if slides else release.full_layers_count_value_dim
+        layer = layer if counts else replace(layer, v_head_dim=layer.head_dim)
+    return token_bytes_per_gpu(layer, kv_format, request.tp_size)
 
 
 def _shape(layer: AttentionLayer, kv_format: KvFormat, request: KvCacheRequest) -> tuple[object, ...]:

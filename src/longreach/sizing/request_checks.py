@@ -1,7 +1,9 @@
 """What vLLM refuses before it counts anything."""
 
+from collections.abc import Iterable
+
 from longreach.errors import UsageError
-from longreach.sizing.groups import CacheGroup
+from longreach.sizing.pages import LayerCache
 from longreach.sizing.values import KvCacheRequest
 
 
@@ -38,9 +40,9 @@ def check_request(request: KvCacheRequest) -> None:
         )
 
 
-def check_context_parallel(groups: tuple[CacheGroup, ...], dcp_size: int) -> None:
+def check_context_parallel(caches: Iterable[LayerCache], dcp_size: int) -> None:
     """Windows cannot be spread over GPUs. Raises UsageError."""
-    if dcp_size > 1 and any(group.representative.kind == "sliding_window" for group in groups):
+    if dcp_size > 1 and any(cache.kind == "sliding_window" for cache in caches):
         raise UsageError(
             f"decode context parallel size {dcp_size} does not work with sliding-window layers",
             "vLLM stops with 'DCP not support sliding window.'",

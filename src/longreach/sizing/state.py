@@ -98,7 +98,15 @@ def state_mode(request: KvCacheRequest) -> StateMode:
     if wanted is None and release.all_mode_by_default:
         has_drafts = request.num_speculative_tokens > 0 and release.drafts_leave_all_mode
         wanted = "align" if has_drafts else "all"
-    return "all" if wanted == "all" and keeps_all and release.all_mode_exists else "align"
+    if wanted == "all" and keeps_all and release.all_mode_exists:
+        return "all"
+    if request.num_speculative_tokens and request.model.is_hybrid and not release.aligned_states_take_drafts:
+        raise UsageError(
+            f"vLLM {release.version} keeps no prefixes of this hybrid model beside draft tokens",
+            "it stops with \"Mamba cache mode 'align' is currently not compatible with speculative decoding.\"",
+            "--no-enable-prefix-caching, no --speculative-config, or vLLM 0.17 and later",
+        )
+    return "align"
 
 
 def states_per_request(layer: RecurrentLayer, request: KvCacheRequest) -> int:
