@@ -15,7 +15,7 @@ from longreach.hardware.spec import GpuSpec, Machine
 from longreach.model.source import load_model
 from longreach.model.spec import ModelSpec
 from longreach.sizing.memory import MemoryRequest, budget_memory
-from longreach.units import GIB, MIB
+from longreach.units import GIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,8 @@ def _checkpoint(case: Mapping[str, Any]) -> ModelSpec:
 
 
 def _seen_bytes(gpu: GpuSpec) -> int:
-    """What CUDA sees of the card, which decides vLLM's defaults."""
-    if gpu.cuda_memory_bytes is not None:
-        return gpu.cuda_memory_bytes[1]
-    assert gpu.memory_bytes is not None, gpu.name
-    return gpu.memory_bytes - 510 * MIB
+    """What vLLM's defaults hang on: the driver's total; where it prints none (GB10), those of a small card hold."""
+    return gpu.memory_bytes or 0
 
 
 def _forecast(case: Mapping[str, Any]) -> Forecast:

@@ -174,3 +174,22 @@ def test_the_drivers_total_stands_in_for_cudas(changes: dict[str, Any], expected
 def test_unknown_active_parameters_are_taken_for_typical() -> None:
     unknown = replace(REQUEST, model=replace(REQUEST.model, parameters=ParameterCount(None, 0, None, "estimate")))
     assert estimate_other_bytes(unknown)[1] == pytest.approx(estimate_other_bytes(REQUEST)[1], rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("release", "model", "copies"),
+    [
+        ("0.16.0", "qwen3-8b", 9.6),
+        ("0.21.0", "qwen3-8b", 3.5),
+        ("0.26.0", "qwen3-8b", 1.6),
+        ("0.26.0", "qwen3.6-27b", 3.5),
+        ("0.26.0", "gpt-oss-20b", 3.5),
+        ("0.32.0", "qwen3.6-27b", 1.6),
+    ],
+)
+def test_sampling_is_profiled_as_the_release_samples(release: str, model: str, copies: float) -> None:
+    request = replace(
+        REQUEST, model=load_model(model, None), release=get_release(release), text_only=True, enforce_eager=True
+    )
+    few, many = (estimate_rest(replace(request, max_num_seqs=count)).middle for count in (1024, 2048))
+    assert many - few == pytest.approx(copies * 1024 * request.model.vocab_size * 4, rel=0.02)

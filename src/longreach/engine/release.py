@@ -15,6 +15,9 @@ from longreach.units import did_you_mean
 StartupCheck = Literal["layers", "first_group", "groups"]
 """What the start-up check adds up for one request: each layer by itself, the first group's blocks, or every group's."""
 
+RunnerModels = Literal["few", "dense", "all"]
+"""A few named architectures; also every model without experts and recurrent layers; every model."""
+
 StateCounting = Literal["one", "length", "modes"]
 """Blocks of a recurrent group: always one; one for each block of the prompt; or by mode (none, align, all)."""
 
@@ -79,7 +82,8 @@ class Release:
     default_gpu_memory_utilization: float = 0.90
     estimates_cudagraph_memory: bool = False  # profiling sets memory aside for CUDA graphs
     counts_collectives: bool = True  # NCCL starts after the first look at free memory, so its buffers count
-    sampling_logit_copies: float = 9.6  # float32 logits at the peak of the sampler's profile run (it sorts them)
+    sampling_logit_copies: float = 9.6  # float32 logits at the peak of the V1 runner's profile run (it sorts them)
+    model_runner_v2_for: RunnerModels = "few"  # models that the V2 runner serves by default
     offload_chunks_page_aligned: bool = False  # CPU tier chunks rounded up to 4,096 bytes
     offload_sized_in_bytes: bool = False  # cpu_bytes_to_use over all workers; before: num_cpu_blocks
     yarn_needs_max_position_embeddings: bool = False  # the YaRN factor no longer widens the derived length
@@ -126,7 +130,7 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
             "aligned_states_take_drafts": True,
             "gated_delta_state_dtype": True,
             "mamba2_conv_holds_drafts": True,
-            "sampling_logit_copies": 3.5,  # Triton masks in place
+            "sampling_logit_copies": 3.5,  # masks in place
         },
     ),
     ("0.18.1", {"near_bucket_ratio": 1.5}),
@@ -143,11 +147,11 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
             "estimates_cudagraph_memory": True,
         },
     ),
-    ("0.21.0", {"offload_with_hybrid_manager": True, "sampling_logit_copies": 2.4}),  # FlashInfer samples by default
+    ("0.21.0", {"offload_with_hybrid_manager": True}),
     ("0.22.1", {"refusal_says_models": False, "all_mode_adds_drafts": True, "drafts_leave_all_mode": False}),
     ("0.23.0", {"connector_disables_hybrid_manager": False, "offload_chunks_page_aligned": True}),
     ("0.24.0", {"attention_pages_pad": True}),
-    ("0.25.1", {}),
+    ("0.25.1", {"model_runner_v2_for": "dense"}),
     (
         "0.26.0",
         {
@@ -165,7 +169,15 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
         "0.28.0",
         {"capacity_on_one_line": True, "all_mode_by_default": False, "windows_keep_draft_tokens": True},
     ),
-    ("0.29.0", {"null_block_reserved": True, "recurrent_checkpoint_block": True, "short_conv_holds_drafts": True}),
+    (
+        "0.29.0",
+        {
+            "null_block_reserved": True,
+            "recurrent_checkpoint_block": True,
+            "short_conv_holds_drafts": True,
+            "model_runner_v2_for": "all",
+        },
+    ),
     ("0.30.0", {"yarn_needs_max_position_embeddings": True, "log_device_word_generic": True}),
     ("0.31.0", {}),
     ("0.32.0", {"all_mode_exists": False}),

@@ -13,7 +13,7 @@ from math import hypot
 
 from longreach.engine.release import DEFAULT_RELEASE, Release, get_release
 from longreach.hardware.spec import Machine
-from longreach.model.spec import ModelSpec
+from longreach.model.spec import ModelSpec, RecurrentLayer
 from longreach.sizing.activations import ProfileRun, peak_bytes
 from longreach.sizing.values import MemoryBudget
 from longreach.sizing.weights import WeightsPlan, plan_weights
@@ -22,6 +22,7 @@ from longreach.units import GIB, MIB, Certainty
 ByteRange = tuple[int, int]
 
 _DEEP_GEMM_GENERATIONS = ("9", "10")
+_V2_LOGIT_COPIES = 1.6  # float32 and model's dtype, a little for the gather over GPUs
 _LEAST_OF_A_PASS = 0.5  # some of a pass's activations may share memory that the estimate counts twice
 _CAPTURE_SIZES_STEP = 8  # graphs are captured for 1, 2, 4, then every 8 up to 256, then every 16
 _CAPTURE_SIZES_MOST = 512
@@ -126,10 +127,18 @@ def _profile_run(request: MemoryRequest) -> ProfileRun:
         tp_size=request.tp_size,
         max_num_batched_tokens=request.max_num_batched_tokens,
         max_num_seqs=request.max_num_seqs,
-        logit_copies=request.release.sampling_logit_copies,
+        logit_copies=_logit_copies(request),
         text_only=request.text_only,
         sorts_tokens=_sorts_tokens(request),
     )
+
+
+def _logit_copies(request: MemoryRequest) -> float:
+    """The V2 runner profiles without top-k and top-p: the logits, and the float32 copy that it samples from."""
+    model, served = request.model, request.release.model_runner_v2_for
+    is_plain = not (model.is_moe or any(isinstance(layer, RecurrentLayer) for layer in model.layers))
+    runs_v2 = served == "all" or (served == "dense" and is_plain)
+    return _V2_LOGIT_COPIES if runs_v2 else request.release.sampling_logit_copies
 
 
 def _sorts_tokens(request: MemoryRequest) -> bool:
