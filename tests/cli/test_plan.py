@@ -164,6 +164,20 @@ def test_arguments_after_the_dashes_reach_vllm(plan_json: PlanJson) -> None:
         (["qwen3-8b", "--gpus", "2xH100", "--instance", "a:tp=1", "--instance", "a:tp=1"], 2, "repeat"),
         (["qwen3-8b", "--gpus", "1xH100", "--mm-processor-kwargs", "{"], 2, "JSON"),
         (["qwen3-8b", "--gpus", "1xH100", "--no-such-option"], 2, "--no-such-option"),
+        (["qwen3-8b", "--gpus", "1xH100", "--mix", "90%:8k"], 2, "comes to 90"),
+        (["qwen3-8b", "--gpus", "1xH100", "--variant", "two"], 2, "--variant needs --mix"),
+        (
+            ["qwen3-8b", "--gpus", "2xH100", "--mix", "1:8k,1:60k", "--instances", "2"],
+            2,
+            "does not go with --instances",
+        ),
+        (
+            ["qwen3-8b", "--gpus", "2xH100", "--mix", "1:8k,1:60k", "--mean-input", "8k"],
+            2,
+            "both --mix and --mean-input",
+        ),
+        (["qwen3-8b", "--gpus", "2xH100", "--mix", "1:8k,1:60k", "--sweep", "tp"], 2, "does not go with --mix"),
+        (["qwen3-8b", "--gpus", "1xH100", "--mix", "1:8k,1:60k", "--variant", "two"], 2, "no variant 'two'"),
         (["qwen3-8b", "--gpus", "3xH100", "--tp", "3"], 2, "32 attention heads"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -232,3 +246,16 @@ def test_unknown_kv_memory_is_an_unknown_verdict_with_its_reason(plan_json: Plan
     code, document = plan_json("qwen3-8b", "--gpus", "1xMI325X")
     assert (code, document["verdict"]) == (1, "unknown")
     assert "kv_memory_unknown" in [finding["cause"] for finding in document["findings"]]
+
+
+def test_a_mix_is_planned_both_ways_and_the_chosen_one_is_written(plan_json: PlanJson, tmp_path: Path) -> None:
+    command = ("qwen3-32b", "--gpus", "8xRTX4090", "--weights", "w4a16", "--mix", "90%:8k,10%:100k")
+    path = tmp_path / "plan.yaml"
+    code, document = plan_json(*command, "-o", str(path))
+    assert (code, document["verdict"]) == (0, "fits")
+    assert [(item["name"], item["chosen"]) for item in document["variants"]] == [("one", False), ("two", True)]
+    assert all(item["instances"] and item["classes"] for item in document["variants"])
+    written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert [item["name"] for item in written["instances"]] == ["short", "long"]
+    _, other = plan_json(*command, "--variant", "one")
+    assert [item["name"] for item in other["instances"]] == ["main"]

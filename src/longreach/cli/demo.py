@@ -76,12 +76,12 @@ def _title(text: str) -> None:
 
 
 def _plan_box(summary: _Summary, paint: Any) -> None:
-    from longreach.cli.planning import make_plan_from
+    from longreach.cli.planning import Place, make_plan_from
     from longreach.engine.release import DEFAULT_RELEASE
     from longreach.report.plan_text import render_plan
 
-    place = {"gpus": "4xRTX4090", "link": "pcie4x16", "ram": 256 * 2**30, "numa": 1}
-    plan = make_plan_from("qwen3.6-27b", DEFAULT_RELEASE, [NamedGoal("main", _BOX_GOAL)], weights="w4a16", **place)
+    place = Place("w4a16", "4xRTX4090", "pcie4x16", ram=256 * 2**30, numa=1)
+    plan = make_plan_from("qwen3.6-27b", DEFAULT_RELEASE, _BOX_GOAL, place)
     click.echo(render_plan(plan, paint))
     cache, speed = plan.instances[0].kv_cache, plan.instances[0].speed[0]
     assert cache is not None

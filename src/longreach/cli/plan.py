@@ -6,11 +6,10 @@ from typing import Any
 import click
 
 from longreach.cli.complete import complete_gpus, complete_model, link_names, release_names
-from longreach.cli.instance_option import instance_goals
 from longreach.cli.params import BYTES, FILE, Names, echo_json, json_option, stdout_paint
 from longreach.cli.plan_options import goal_fields, goal_options
 from longreach.engine.release import DEFAULT_RELEASE
-from longreach.errors import UnknownModelError, UsageError
+from longreach.errors import UnknownModelError
 from longreach.plan.goal import Goal
 
 _WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8", "nvfp4", "mxfp4")
@@ -52,6 +51,14 @@ _WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8",
     help="vLLM release.",
 )
 @click.option(
+    "--mix",
+    metavar="SHARE:TOKENS,...",
+    help="A mix of prompts, 90%:8k,10%:500k: one instance with YaRN for all, or two, the short one without.",
+)
+@click.option(
+    "--variant", type=click.Choice(("one", "two")), help="One or two instances for the mix, instead of the better one."
+)
+@click.option(
     "--sweep",
     metavar="NAME[=V1/V2...],...",
     help="Plan every combination of some options (tp,kv-cache-dtype,max-model-len=128k/256k): a table and its Pareto front.",
@@ -68,24 +75,21 @@ def plan(model: str, *, as_json: bool, verbose: bool, output: Path | None, **val
 
     Exit code 1 when the plan does not fit, cannot be told, or has a finding of severity error.
     """
-    from longreach.cli.planning import make_plan_from
+    from longreach.cli.planning import Place, Shape, make_plan_from
     from longreach.plan.document import plan_to_document, unknown_document
     from longreach.report.plan_text import render_plan
 
-    release, instances, texts = values.pop("release"), values.pop("instances"), values.pop("instance_texts")
-    place = {key: values.pop(key) for key in ("weights", "gpus", "link", "ram", "numa")}
-    if (sweep := values.pop("sweep")) is not None:
+    release, sweep = values.pop("release"), values.pop("sweep")
+    place = Place(**{key: values.pop(key) for key in ("weights", "gpus", "link", "ram", "numa")})
+    shape = Shape(**{key: values.pop(key) for key in ("instances", "instance_texts", "mix", "variant")})
+    goal = Goal(**goal_fields(values))
+    shape.check(goal, has_sweep=sweep is not None)
+    if sweep is not None:
         from longreach.cli.plan_sweep import Swept, run_sweep
-        from longreach.cli.planning import Place
 
-        if texts or instances is not None:
-            why = "each combination is one instance on the whole machine"
-            raise UsageError("--sweep does not go with several instances", why, "leave --instance and --instances out")
-        swept = Swept(model, release, Goal(**goal_fields(values)), Place(**place))
-        return run_sweep(sweep, swept, output, as_json=as_json)
-    goals = instance_goals(texts, Goal(**goal_fields(values)), instances)
+        return run_sweep(sweep, Swept(model, release, goal, place), output, as_json=as_json)
     try:
-        made = make_plan_from(model, release, goals, **place)
+        made = make_plan_from(model, release, goal, place, shape)
     except UnknownModelError as error:
         if not as_json:
             raise

@@ -40,9 +40,10 @@ def _choices(*names: str) -> click.Choice[str]:
 
 
 def _kv_cache_dtypes() -> Iterable[str]:
-    from longreach.engine.flags import KV_CACHE_DTYPES
+    from longreach.engine.registry import get_registry
+    from longreach.engine.release import DEFAULT_RELEASE
 
-    return KV_CACHE_DTYPES
+    return sorted(get_registry(DEFAULT_RELEASE).names("kv_cache_dtype"))
 
 
 GOAL_OPTIONS: tuple[GoalOption, ...] = (

@@ -1,16 +1,19 @@
 """From what was typed to a plan: find the model, the machine and the release, then decide."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from longreach.cli.instance_option import instance_goals
+from longreach.cli.plan_options import check_goal
 from longreach.engine.release import get_release
+from longreach.errors import UsageError
 from longreach.hardware.spec import Machine
 from longreach.plan.build import make_plan
-from longreach.plan.goal import NamedGoal
-from longreach.plan.values import Plan
+from longreach.plan.goal import Goal, NamedGoal
+from longreach.plan.mix import parse_mix
+from longreach.plan.values import Plan, VariantName
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +27,52 @@ class Place:
     numa: int | None = None
 
 
-def make_plan_from(model: str, release: str, goals: Sequence[NamedGoal], *, weights: str | None, **place: Any) -> Plan:
-    """`place`: gpus, link, ram, numa as typed; None where not given."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Into how many instances the machine is cut, as typed: equal ones, named ones, or what a mix of prompts needs."""
+
+    instances: int | None = None
+    instance_texts: tuple[str, ...] = ()
+    mix: str | None = None
+    variant: VariantName | None = None
+
+    def check(self, goal: Goal, *, has_sweep: bool) -> None:
+        """UsageError for options that exclude each other."""
+        several = "--instance" if self.instance_texts else "--instances" if self.instances is not None else None
+        if has_sweep and (several or self.mix is not None):
+            why = "each combination is one instance on the whole machine"
+            raise UsageError(f"--sweep does not go with {several or '--mix'}", why, f"leave {several or '--mix'} out")
+        if self.mix is None:
+            if self.variant is not None:
+                raise UsageError(
+                    "--variant needs --mix", "it chooses between two ways to serve one", "--mix 90%:8k,10%:500k"
+                )
+            return
+        if several:
+            why = "the mix decides how many instances there are"
+            raise UsageError(f"--mix does not go with {several}", why, f"leave {several} out, or use --variant")
+        if goal.mean_input_tokens is not None:
+            raise UsageError(
+                "both --mix and --mean-input are given", "the mix says how long prompts are", "leave --mean-input out"
+            )
+
+
+def make_plan_from(model: str, release: str, goal: Goal, place: Place, shape: Shape | None = None) -> Plan:
+    """The plan for what was typed; one instance where no shape is given."""
     from longreach.model.source import load_model
 
+    shape = shape or Shape()
     known_release = get_release(release)
-    machine = find_machine(**place)
-    named_goals = [on_disk(named, model) for named in goals]
-    return make_plan(load_model(model, quantization(weights)), machine, known_release, named_goals)
+    machine = find_machine(gpus=place.gpus, link=place.link, ram=place.ram, numa=place.numa)
+    spec = load_model(model, quantization(place.weights))
+    if shape.mix is not None:
+        from longreach.plan.choose_variant import plan_mix
+        from longreach.plan.variants import MixRequest
+
+        named = on_disk(NamedGoal("main", check_goal(goal)), model)
+        return plan_mix(MixRequest(spec, machine, known_release, named.goal, parse_mix(shape.mix)), shape.variant)
+    goals = instance_goals(shape.instance_texts, goal, shape.instances)
+    return make_plan(spec, machine, known_release, [on_disk(named, model) for named in goals])
 
 
 def quantization(weights: str | None) -> Any:

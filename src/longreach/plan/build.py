@@ -34,7 +34,19 @@ def make_plan(
 
     `with_alternatives`: count what would fit instead, where the goal does not.
     """
-    planned = _plan_instances(model, machine, release, goals)
+    planned = plan_instances(model, machine, release, goals)
+    return assemble(model, machine, release, planned, with_alternatives=with_alternatives)
+
+
+def assemble(
+    model: ModelSpec,
+    machine: Machine,
+    release: Release,
+    planned: Sequence[PlannedInstance],
+    *,
+    with_alternatives: bool = True,
+) -> Plan:
+    """Planned instances with what the rules say of them, as one plan."""
     several = len(planned) > 1
     findings = [
         replace(finding, instance=instance.plan.name) if several else finding
@@ -59,18 +71,19 @@ def make_plan(
     )
 
 
-def _plan_instances(
+def plan_instances(
     model: ModelSpec, machine: Machine, release: Release, goals: Sequence[NamedGoal]
 ) -> tuple[PlannedInstance, ...]:
+    """Each on its own GPUs and port, in order."""
     _check_names(goals)
     free = list(range(machine.num_gpus))
-    unsized = sum(1 for named in goals if named.goal.tp_size is None)
-    equal_share = max(len(free) - sum(map(_fixed_gpus, goals)), 0) // max(unsized, 1)
+    unsized = sum(1 for named in goals if _own_gpus(named) is None)
+    equal_share = max(len(free) - sum(_own_gpus(named) or 0 for named in goals), 0) // max(unsized, 1)
     planned: list[PlannedInstance] = []
     for named in goals:
-        share = len(free) if named.goal.tp_size is not None else equal_share
+        share = named.num_gpus or (len(free) if named.goal.tp_size is not None else equal_share)
         goal = replace(named.goal, port=_free_port(named.goal.port, planned))
-        instance = plan_instance(NamedGoal(named.name, goal), model, machine, release, free[:share])
+        instance = plan_instance(replace(named, goal=goal), model, machine, release, free[:share])
         del free[: len(instance.plan.gpu_indices)]
         planned.append(instance)
     return tuple(_beside_others(planned))
@@ -100,10 +113,12 @@ def _beside_others(planned: Sequence[PlannedInstance]) -> Iterator[PlannedInstan
         yield replace(instance, deployment=replace(instance.deployment, others=others))
 
 
-def _fixed_gpus(named: NamedGoal) -> int:
-    """GPUs of an instance whose TP is given; 0 where it is to be chosen."""
+def _own_gpus(named: NamedGoal) -> int | None:
+    """GPUs of an instance whose share or TP is given; None where it is to be chosen."""
     goal = named.goal
-    return (goal.tp_size or 0) * (goal.pp_size or 1) * (goal.dp_size or 1)
+    if named.num_gpus is not None or goal.tp_size is None:
+        return named.num_gpus
+    return goal.tp_size * (goal.pp_size or 1) * (goal.dp_size or 1)
 
 
 def _check_names(goals: Sequence[NamedGoal]) -> None:

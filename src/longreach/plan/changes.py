@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from longreach.engine.attention import expected_attention_backends
-from longreach.engine.flags import KV_CACHE_DTYPES, version_number
+from longreach.engine.registry import get_registry
 from longreach.errors import UsageError
 from longreach.hardware.links import default_link, find_link
 from longreach.hardware.spec import GpuSpec, LinkSpec, Machine
@@ -105,9 +105,8 @@ def _narrow_dtypes(case: Case, taken: Decision) -> Iterator[str]:
         ("nvfp4",) if gpu.fp4_flops and (wider or own.startswith("fp8")) else ()
     )
     for dtype in narrow:
-        first = KV_CACHE_DTYPES[dtype]
         backends = expected_attention_backends(gpu.compute_capability, dtype, is_mla=is_mla)
-        is_known = first is not None and case.release.number >= version_number(first)
+        is_known = dtype in get_registry(case.release.version).names("kv_cache_dtype")
         if is_known and (backends or (backends is None and dtype.startswith("fp8"))):
             yield dtype
 

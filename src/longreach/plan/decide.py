@@ -5,7 +5,7 @@ others would have cost. What changes no answer goes before what may: split, chun
 from collections.abc import Iterator
 from dataclasses import replace
 
-from longreach.engine.flags import FLAGS
+from longreach.engine.registry import get_registry
 from longreach.engine.release import Release
 from longreach.plan.choose_split import choose_split
 from longreach.plan.count import BEST_GRADE, Case, Decision, count, count_if_possible
@@ -60,7 +60,7 @@ def _context_sizes(case: Case, trial: Trial) -> tuple[int, ...]:
 
 
 def _has_context_parallel(release: Release) -> bool:
-    return any(flag.field == "decode_context_parallel_size" and flag.exists_in(release) for flag in FLAGS)
+    return get_registry(release.version).find("--decode-context-parallel-size") is not None
 
 
 def _dcp_choice(case: Case, best: Decision) -> Iterator[Choice]:

@@ -24,7 +24,10 @@ _REPLAN = "make it again with: longreach plan MODEL ... -o plan.yaml"
 def plan_to_document(plan: Plan) -> dict[str, Any]:
     """Plain dicts, lists, strings and numbers; keys as in the JSON contract, `schema` first."""
     document = asdict(plan)
-    for instance in document["instances"]:
+    for instance in (
+        *document["instances"],
+        *(item for variant in document["variants"] for item in variant["instances"]),
+    ):
         del instance["options"]
     for finding in document["findings"]:
         del finding["edit"]  # of foreign commands only
@@ -58,20 +61,31 @@ def plan_from_document(document: object, origin: str = "plan") -> Plan:
 
 
 def _with_derived(document: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    instances = document.get("instances")
-    if not isinstance(instances, list) or not instances or not all(isinstance(item, Mapping) for item in instances):
-        found = "empty" if instances == [] else type(instances).__name__
-        raise InputFileError(f"{origin} has no list of instances", f"'instances' is {found}", _REPLAN)
     try:
         release = get_release(str(document.get("release")))
     except LongreachError as error:
         raise InputFileError(f"{origin} is for an {error.what}", error.why, _REPLAN) from error
+    derived = {**document, "instances": _derive_all(document.get("instances"), release, origin)}
+    if isinstance(variants := document.get("variants"), list):
+        derived["variants"] = [
+            {**variant, "instances": _derive_all(variant.get("instances"), release, origin)}
+            if isinstance(variant, Mapping)
+            else variant
+            for variant in variants
+        ]
+    return derived
+
+
+def _derive_all(instances: object, release: Release, origin: str) -> list[dict[str, Any]]:
+    if not isinstance(instances, list) or not instances or not all(isinstance(item, Mapping) for item in instances):
+        found = "empty" if instances == [] else type(instances).__name__
+        raise InputFileError(f"{origin} has no list of instances", f"'instances' is {found}", _REPLAN)
     derived = [_derive(instance, release, origin) for instance in instances]
     for field in ("name", "port"):
         values = [str(instance.get(field)) for instance in derived]
         if len(set(values)) < len(values):
             raise InputFileError(f"{origin} gives two instances one {field}", f"found {', '.join(values)}", _REPLAN)
-    return {**document, "instances": derived}
+    return derived
 
 
 def _derive(instance: Mapping[str, Any], release: Release, origin: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from longreach.engine.flags import FLAGS
+from longreach.engine.registry import get_registry
 from longreach.model.spec import IndexerLayer
 from longreach.plan.count import Case, Decision, count_if_possible
 from longreach.plan.request_time import RequestTime, speed_request, time_request
@@ -46,7 +46,7 @@ def _obstacle(case: Case, plain: Decision) -> str | None:
 
 
 def _has_method(case: Case) -> bool:
-    return any(flag.name == "--speculative-config" and flag.exists_in(case.release) for flag in FLAGS)
+    return "mtp" in get_registry(case.release.version).names("spec_method")
 
 
 def _time(case: Case, decision: Decision) -> RequestTime | None:

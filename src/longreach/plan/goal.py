@@ -49,3 +49,4 @@ class NamedGoal:
 
     name: str
     goal: Goal
+    num_gpus: int | None = None  # its share of the machine; None: what its sizes take, else an equal one

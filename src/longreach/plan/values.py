@@ -13,6 +13,7 @@ from longreach.units import Certainty
 SCHEMA = "longreach/plan/1"
 
 Verdict = Literal["fits", "does_not_fit", "unknown"]
+VariantName = Literal["one", "two"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,40 @@ class InstancePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptClass:
+    """Prompts of one length in a mix; `share` is of all requests, 0 to 1."""
+
+    share: float
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFigures:
+    """What one class of prompts gets in a variant. `concurrency`: that many at once, when its instance serves no others."""
+
+    share: float
+    prompt_tokens: int
+    instance: str
+    yarn_factor: float | None  # None: positions as the model was trained with
+    concurrency: float | None
+    ttft_cold_s: Span
+    decode_tokens_per_s: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to serve a mix of prompts: "one" instance for all, or "two", the short one without YaRN."""
+
+    name: VariantName
+    verdict: Verdict
+    chosen: bool
+    why: str  # of the choice; for the other, what speaks against it
+    instances: tuple[InstancePlan, ...]
+    classes: tuple[ClassFigures, ...]
+    requests_per_hour: float | None  # of the mix, one after another on each instance, nothing cached
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A decision with its arithmetic. `findings` are of all instances, worst first."""
 
@@ -139,4 +174,5 @@ class Plan:
     findings: tuple[Finding, ...]
     choices: tuple[Choice, ...] = ()
     alternatives: tuple[Alternative, ...] = ()  # nearest first; empty where the goal fits as it is
+    variants: tuple[Variant, ...] = ()  # of a mix of prompts; the chosen one's instances are those above
     schema: str = SCHEMA

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from longreach.forecast.values import Span
 from longreach.plan.sweep import SweepRow
+from longreach.report.spans import rate_range, time_range
 from longreach.report.style import Paint, table
-from longreach.units import format_duration, format_tokens
+from longreach.units import format_tokens
 
 CSV_COLUMNS = (
     "verdict",
@@ -47,8 +47,8 @@ def _cells(names: Sequence[str], row: SweepRow) -> tuple[str, ...]:
         _VERDICTS[row.verdict],
         "" if row.kv_capacity_tokens is None else format_tokens(row.kv_capacity_tokens),
         at_once,
-        _times(row.ttft_cold_s) if fits else "",
-        _rates(row.decode_tokens_per_s) if fits else "",
+        time_range(row.ttft_cold_s) if fits else "",
+        rate_range(row.decode_tokens_per_s) if fits else "",
         row.reason,
     )
 
@@ -68,15 +68,3 @@ def csv_cells(row: SweepRow) -> tuple[object, ...]:
         row.reason,
     )
     return tuple("" if value is None else value for value in values)
-
-
-def _times(span: Span | None) -> str:
-    if span is None or span.low is None or span.high is None:
-        return "unknown"
-    return f"{format_duration(span.low)} to {format_duration(span.high)}"
-
-
-def _rates(span: Span | None) -> str:
-    if span is None or span.low is None or span.high is None:
-        return "unknown"
-    return f"{span.low:,.0f} to {span.high:,.0f}"

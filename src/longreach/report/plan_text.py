@@ -5,6 +5,7 @@ import shlex
 from longreach.forecast.values import Span, SpeedForecast
 from longreach.plan.values import Alternative, InstancePlan, Plan, PlannedTier
 from longreach.report.findings_text import render_findings
+from longreach.report.plan_mix_text import render_variants
 from longreach.report.style import Paint, table
 from longreach.units import format_bytes, format_duration, format_tokens
 
@@ -14,6 +15,7 @@ _VERDICT = {"fits": ("FITS", "green"), "does_not_fit": ("DOES NOT FIT", "red"), 
 def render_plan(plan: Plan, paint: Paint, *, verbose: bool = False) -> str:
     """One screen; `verbose` adds the figures behind the forecast and every piece of advice in full."""
     lines = [*_headline(plan, paint), ""]
+    lines += [*render_variants(plan.variants, paint), ""] if plan.variants else []
     for instance in plan.instances:
         lines += [*_instance(instance, plan, paint, verbose=verbose), ""]
     if plan.choices:
