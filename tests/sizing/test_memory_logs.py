@@ -1,5 +1,6 @@
 """Published starts: the KV memory they logged against the range and the best guess."""
 
+from pathlib import Path
 from statistics import median
 
 from tests.accuracy.memory import forecasts, section, stated
@@ -31,3 +32,11 @@ def test_the_page_lists_every_start() -> None:
     page = section()
     assert page.count("\n| ") == len(FOUND) + 1  # the header
     assert "44 more starts print the figure and are not counted" in page
+
+
+def test_the_rooms_page_says_what_comes_out() -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs/sizing.md").read_text(encoding="utf-8").split())
+    share = sum(item.inside for item in FOUND) / len(FOUND)
+    every, known = (median(abs(item.error) for item in items) for items in (FOUND, stated(FOUND)))
+    assert f"sets {len(FOUND)} published starts against it: {share:.0%}".replace("%", " %") in page
+    assert f"off by {100 * every:.1f} % in the median ({100 * known:.1f} % where" in page
