@@ -8,14 +8,17 @@ from longreach.forecast import decode, rates, tiers
 PAGE = " ".join((Path(__file__).parents[2] / "docs" / "forecast.md").read_text(encoding="utf-8").split())
 
 SHARES = {
-    "linear layers, of the published bf16 matmul": rates._LINEAR_SHARE,
+    "linear layers, GeForce, of the published bf16 matmul": rates._LINEAR_SHARE_GEFORCE,
+    "linear layers, other cards": rates._LINEAR_SHARE_OTHER,
     "linear layers of experts": rates._MOE_SHARE,
     "attention, GeForce": rates._ATTENTION_SHARE_GEFORCE,
     "attention, other cards": rates._ATTENTION_SHARE_OTHER,
     "attention, heads wider than 256 or sparse latents": rates._ATTENTION_SHARE_HARD,
-    "gain of fp8 over bf16": rates._GAIN["fp8"],
-    "gain of int8 over bf16": rates._GAIN["int8"],
-    "gain of fp4 over bf16": rates._GAIN["fp4"],
+    "gain of fp8 over bf16, GeForce": rates._GAIN_GEFORCE["fp8"],
+    "gain of fp8 over bf16, other cards": rates._GAIN_OTHER["fp8"],
+    "gain of int8 over bf16": rates._GAIN_OTHER["int8"],
+    "gain of fp4 over bf16, GeForce": rates._GAIN_GEFORCE["fp4"],
+    "gain of fp4 over bf16, other cards": rates._GAIN_OTHER["fp4"],
 }
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from longreach.forecast.prefill import prefill_times, ttft_cold, ttft_lower_bound, ttft_warm
 from longreach.forecast.setting import Setting, resolve
-from longreach.forecast.values import Span, SpeedRequest
+from longreach.forecast.values import Span, SpeedRequest, combined
 from longreach.hardware.catalogue import parse_gpus
 from longreach.hardware.machine import machine_from
 
@@ -34,8 +34,13 @@ def test_750k_tokens_on_four_4090s_take_at_least_215_seconds(make_request: MakeR
     request = make_request("qwen3.6-27b", "4xRTX4090", 750_000, kv_cache_dtype="fp8_e4m3")
     bound, low, high = ends(ttft_cold(request))
     assert bound == pytest.approx(215, rel=0.01)
-    assert 6 * 60 < low < 8 * 60
-    assert 11 * 60 < high < 15 * 60
+    assert 8 * 60 < low < 10 * 60
+    assert 13 * 60 < high < 15 * 60
+
+
+def test_parts_that_err_independently_leave_the_middle_and_narrow_the_range() -> None:
+    assert combined([(1.0, 3.0), (4.0, 10.0)]) == pytest.approx((9 - 10**0.5, 9 + 10**0.5))
+    assert combined([(2.0, 2.0), (4.0, 6.0)]) == pytest.approx((6.0, 8.0))
 
 
 def test_fp8_weights_lower_the_bound_on_a_card_that_multiplies_fp8_only(make_request: MakeRequest) -> None:

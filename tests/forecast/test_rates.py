@@ -120,15 +120,24 @@ def test_weight_only_formats_compute_no_faster_than_bf16() -> None:
     assert rates("RTX3090", "w4a16").linear == rates("RTX3090", "fp8-weight-only").linear == rates("RTX3090").linear
 
 
-@pytest.mark.parametrize(("name", "share"), [("qwen3-32b", 0.55), ("gemma-4-31b", 0.15)])
+@pytest.mark.parametrize(("name", "share"), [("qwen3-32b", 0.52), ("gemma-4-31b", 0.12)])
 def test_heads_wider_than_flash_attention_takes_lower_the_expectation(name: str, share: float) -> None:
     found = rates("RTX4090", name=name)
     assert found.attention is not None
     assert found.attention[0] == pytest.approx(162 * T * share)
 
 
+@pytest.mark.parametrize(("gpu", "gain"), [("RTX4090", 1.0), ("H100 SXM5 80GB", 1.0), ("RTX5090", 1.6), ("B200", 3.0)])
+def test_fp4_weights_gain_only_where_the_card_multiplies_them(gpu: str, gain: float) -> None:
+    plain, packed = rates(gpu).linear, rates(gpu, "nvfp4").linear
+    assert plain is not None
+    assert packed is not None
+    assert packed[1] / plain[1] == pytest.approx(gain)
+
+
 def test_experts_multiply_at_a_lower_share() -> None:
     dense, experts = rates("RTX4090"), rates("RTX4090", name="qwen3-30b-a3b")
     assert dense.linear is not None
     assert experts.linear is not None
-    assert experts.linear[1] < dense.linear[0]
+    assert experts.linear[0] < dense.linear[0]
+    assert experts.linear[1] < dense.linear[1]

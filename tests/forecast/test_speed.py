@@ -12,10 +12,10 @@ MakeRequest = Callable[..., SpeedRequest]
 WORKED_EXAMPLE = """\
 cold prefill of 750,000 tokens: 147 PFLOP = 36.8 PFLOP linear + 111 PFLOP attention, in 92 chunks of 8,192
 bound: 4 GPUs x 173 TFLOPS at best (the best bf16 matmul ever measured) -> 3 min 33 s
-expected compute: linear layers at 117 TFLOPS to 164 TFLOPS a GPU, attention at 89.1 TFLOPS to 152 TFLOPS, \
-MTP layers included -> 4 min 10 s to 6 min 50 s
-expected link: 1.47 TB per GPU over pcie4x16 at 3.3 GB/s to 9 GB/s (measured: vLLM prefill on 2 and 4 RTX 3090; \
-better host paths by the x8 rigs' share of the link) -> 2 min 44 s to 7 min 27 s
+expected compute: linear layers at 113 TFLOPS to 159 TFLOPS a GPU, attention at 84.2 TFLOPS to 135 TFLOPS, \
+MTP layers included -> 4 min 36 s to 7 min 11 s
+expected link: 1.47 TB per GPU over pcie4x16 at 3 GB/s to 6.5 GB/s (measured: vLLM prefill on 2 and 4 RTX 3090, \
+3.5 to 4.2, and better host paths) -> 3 min 47 s to 8 min 12 s
 each decode step reads 12.2 GB of weights and 6.14 GB of cache per GPU at 1.01 TB/s -> at most 55 steps/s, \
 x4 if every draft token is accepted
 this prompt's cache is 24.7 GB over all GPUs; that is what a tier reloads"""
@@ -116,3 +116,21 @@ def test_figures_keep_three_digits_at_every_scale(make_request: MakeRequest) -> 
     assert tiny == (
         "cold prefill of 1 tokens: 7.27 GFLOP = 7.27 GFLOP linear + 590 kFLOP attention, in 1 chunks of 8,192"
     )
+
+
+def test_an_unnamed_pcie_link_is_forecast_without_and_with_p2p(make_request: MakeRequest) -> None:
+    unnamed, named = (
+        forecast_speed(make_request("qwen3.6-27b", "4xRTX4090", 90_000, link=link)) for link in (None, "pcie4x16")
+    )
+    without, direct = unnamed.peer_cases
+    assert (without.p2p, without.link, direct.p2p, direct.link) == (False, "pcie4x16", True, "pcie4x16-p2p")
+    assert without.ttft_cold_s == unnamed.ttft_cold_s == named.ttft_cold_s
+    assert direct.ttft_cold_s.high is not None
+    assert without.ttft_cold_s.low is not None
+    assert direct.ttft_cold_s.high < without.ttft_cold_s.low
+    assert named.peer_cases == ()
+
+
+@pytest.mark.parametrize("gpus", ["1xRTX4090", "8xH100 SXM5 80GB", "2xGB10"])
+def test_where_p2p_is_no_question_there_is_one_forecast(make_request: MakeRequest, gpus: str) -> None:
+    assert forecast_speed(make_request("qwen3-32b", gpus, 90_000)).peer_cases == ()

@@ -2,7 +2,7 @@ import pytest
 
 from longreach.errors import UsageError
 from longreach.hardware.catalogue import find_gpu, gpu_names
-from longreach.hardware.links import LINK_NAMES, default_link, find_link, link_of_group
+from longreach.hardware.links import LINK_NAMES, default_link, find_link, link_of_group, with_and_without_p2p
 
 GB = 1e9
 
@@ -73,7 +73,7 @@ def test_fabric_rates_follow_the_generation_and_the_group(
 @pytest.mark.parametrize(
     ("name", "gpu_name", "low", "high"),
     [
-        ("nvlink-bridge", "RTX3090", 18.5, 48),
+        ("nvlink-bridge", "RTX3090", 15, 48),
         ("nvlink-bridge", "H100 NVL", 116, 208),
         ("nvlink-bridge", "A30", 33, 70),
         ("nvlink-bridge", "H200 NVL", 148.5, 315),
@@ -120,7 +120,7 @@ def test_an_unmeasured_class_is_scaled_and_says_assumed() -> None:
     link = find_link("pcie5x4", find_gpu("RTX5090"))
     assert link.certainty == "assumed"
     assert "scaled from pcie5x16" in link.source
-    assert link.all_reduce_bytes_per_s[0] / GB == pytest.approx(7 / 4)
+    assert link.all_reduce_bytes_per_s[0] / GB == pytest.approx(20 / 4)
 
 
 @pytest.mark.parametrize(
@@ -170,3 +170,19 @@ def test_a_mesh_pair_uses_one_link_and_other_links_do_not_depend_on_the_group() 
     assert pcie is not None
     assert link_of_group(mesh, mi300x, 2) == default_link(mi300x, 2)
     assert link_of_group(pcie, a6000, 8) == pcie
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu_name", "names"),
+    [
+        ("pcie4x16", "RTX4090", ("pcie4x16", "pcie4x16-p2p")),
+        ("pcie5x8-p2p", "RTX5090", ("pcie5x8", "pcie5x8-p2p")),
+        ("pcie", "RTX3090", ("pcie", "pcie4x16-p2p")),
+    ],
+)
+def test_a_pcie_link_is_known_with_and_without_p2p(name: str, gpu_name: str, names: tuple[str, str]) -> None:
+    gpu = find_gpu(gpu_name)
+    plain, direct = with_and_without_p2p(find_link(name, gpu), gpu)
+    assert (plain.name, direct.name) == names
+    assert plain.p2p < direct.p2p
+    assert plain.all_reduce_bytes_per_s[0] < direct.all_reduce_bytes_per_s[0]

@@ -1,20 +1,26 @@
 """Decode: tokens per second of one request, bound by the bytes that every step must read.
 
     bound     (1 + draft tokens) / ((weights + cache of the context) per GPU / memory bandwidth)
-    expected  accepted tokens / (bytes / (bandwidth x share) + all-reduce latency + step overhead + drafting)
+    expected  accepted tokens / (bytes / (bandwidth x share) + all-reduce latency + launches + drafting)
 Stages of a pipeline take turns, so only tensor parallelism divides the bytes.
 """
 
 from dataclasses import dataclass
+from math import hypot
 
 from longreach.forecast.setting import Setting, Unknown, resolve
 from longreach.forecast.traffic import attended_bytes_per_gpu, head_bytes, state_bytes_per_gpu
-from longreach.forecast.values import Span, SpeedRequest
+from longreach.forecast.values import Span, SpeedRequest, combined
 
-_BANDWIDTH_SHARE = (0.60, 0.90)  # of nominal: STREAM-like copies reach 0.80 to 0.95, decode kernels less
-_STEP_OVERHEAD_S = (0.0005, 0.004)  # scheduling, sampling and launches beside the kernels
-_LATENCY_SPREAD = (0.8, 3.0)  # of the link class's latency a call
-_MTP_ACCEPTANCE, _LOOKUP_ACCEPTANCE = (0.5, 0.8), (0.0, 0.8)  # of each draft token, given the one before it
+_BANDWIDTH_SHARE = (0.67, 0.97)  # of nominal: STREAM-like copies reach 0.80 to 0.95, a matmul of few tokens less
+_STEP_OVERHEAD_S = (0.0002, 0.002)  # scheduling and sampling beside the kernels
+_LAYER_OVERHEAD_S = (4e-6, 34e-6)  # about ten small kernels, with graphs at the low end
+_DRAFTING_OVERHEAD_S = (0.0005, 0.018)  # draft passes outside the graphs: a fast desktop CPU up to an old server's
+_LATENCY_SPREAD = (0.4, 1.6)  # of the link class's latency a call
+_MTP_ACCEPTANCE, _LOOKUP_ACCEPTANCE = (0.5, 0.85), (0.0, 0.8)  # of each draft token, given the one before it
+
+Ends = tuple[float, float]
+"""Least and most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +28,7 @@ class StepTime:
     """One decode step: what it cannot be under, and the expected range. Expected is None over an unknown link."""
 
     lower_bound_s: float
-    expected_s: tuple[float, float] | None
+    expected_s: Ends | None
 
 
 def decode_rate(request: SpeedRequest) -> Span:
@@ -30,15 +36,16 @@ def decode_rate(request: SpeedRequest) -> Span:
     setting = resolve(request)
     if isinstance(setting, Unknown):
         return setting.span()
-    step = step_time(setting)
-    upper = (1 + request.num_speculative_tokens) / step.lower_bound_s
-    if step.expected_s is None:
+    bound = _lower_bound_s(setting)
+    upper = (1 + request.num_speculative_tokens) / bound
+    if setting.has_unknown_link:
         return Span(None, None, upper_bound=upper, certainty="bound", reason="the link between the GPUs is unknown")
-    fast, slow = step.expected_s
-    draft_fast, draft_slow = _drafting_s(setting)
+    fast, slow = combined((*_step_parts(setting), *_drafting_parts(setting)))
     acceptance = _MTP_ACCEPTANCE if request.use_draft_layers else _LOOKUP_ACCEPTANCE
     few, many = (accepted_tokens(rate, request.num_speculative_tokens) for rate in acceptance)
-    return Span(low=few / (slow + draft_slow), high=many / (fast + draft_fast), upper_bound=upper)
+    middle = (few + many) / (fast + slow)
+    spread = hypot((slow - fast) / (slow + fast), (many - few) / (many + few))  # time and acceptance err independently
+    return Span(low=middle * (1 - spread), high=min(middle * (1 + spread), upper), upper_bound=upper)
 
 
 def accepted_tokens(acceptance_rate: float, num_speculative_tokens: int) -> float:
@@ -48,26 +55,8 @@ def accepted_tokens(acceptance_rate: float, num_speculative_tokens: int) -> floa
 
 def step_time(setting: Setting) -> StepTime:
     """Time of one step of the target model."""
-    request, bandwidth = setting.request, setting.gpu.memory_bandwidth_bytes_per_s
-    cache = attended_bytes_per_gpu(request.model, setting.kv_cache_dtype, request.tp_size, request.prompt_tokens)
-    state_low, state_high = state_bytes_per_gpu(request.model, request.tp_size)
-    least, most = (weights / request.tp_size + cache for weights in setting.weight_bytes)
-    bound = (least + state_low) / bandwidth
-    if setting.has_unknown_link:
-        return StepTime(bound, None)
-    head = head_bytes(request.model) / request.tp_size
-    calls = 2 * request.model.num_layers
-    return StepTime(
-        bound,
-        (
-            read_s(setting, least + head + 2 * state_low, fast=True)
-            + _calls_s(setting, calls, fast=True)
-            + _STEP_OVERHEAD_S[0],
-            read_s(setting, most + head + 2 * state_high, fast=False)
-            + _calls_s(setting, calls, fast=False)
-            + _STEP_OVERHEAD_S[1],
-        ),
-    )
+    expected = None if setting.has_unknown_link else combined(_step_parts(setting))
+    return StepTime(_lower_bound_s(setting), expected)
 
 
 def read_s(setting: Setting, num_bytes: float, *, fast: bool) -> float:
@@ -75,24 +64,57 @@ def read_s(setting: Setting, num_bytes: float, *, fast: bool) -> float:
     return num_bytes / (setting.gpu.memory_bandwidth_bytes_per_s * _BANDWIDTH_SHARE[fast])
 
 
-def _drafting_s(setting: Setting) -> tuple[float, float]:
-    """Every MTP draft token reads the draft layers (as heavy as a target layer each) and the output head."""
-    request = setting.request
-    if not request.use_draft_layers:
-        return 0.0, 0.0
-    num_layers = max(1, len(request.model.draft_layers))
-    head = head_bytes(request.model)
-    layer_low, layer_high = (weights / request.model.num_layers * num_layers for weights in setting.weight_bytes)
-    drafts, calls = request.num_speculative_tokens, 2 * num_layers
+def _lower_bound_s(setting: Setting) -> float:
+    read = setting.weight_bytes[0] / setting.request.tp_size + _cache_bytes(setting) + _state_bytes(setting)[0]
+    return read / setting.gpu.memory_bandwidth_bytes_per_s
+
+
+def _step_parts(setting: Setting) -> tuple[Ends, ...]:
+    """Reading, all-reduces, and what kernels and the engine take beside."""
+    request, model = setting.request, setting.request.model
+    other = _cache_bytes(setting) + head_bytes(model) / request.tp_size
+    least, most = (
+        weights / request.tp_size + 2 * state + other
+        for weights, state in zip(setting.weight_bytes, _state_bytes(setting), strict=True)
+    )
+    layers = model.num_layers
     return (
-        drafts
-        * (read_s(setting, (layer_low + head) / request.tp_size, fast=True) + _calls_s(setting, calls, fast=True)),
-        drafts
-        * (read_s(setting, (layer_high + head) / request.tp_size, fast=False) + _calls_s(setting, calls, fast=False)),
+        (read_s(setting, least, fast=True), read_s(setting, most, fast=False)),
+        _calls_s(setting, 2 * layers),
+        (layers * _LAYER_OVERHEAD_S[0], layers * _LAYER_OVERHEAD_S[1]),
+        _STEP_OVERHEAD_S,
     )
 
 
-def _calls_s(setting: Setting, num_calls: int, *, fast: bool) -> float:
-    """All-reduces of a few hundred KB cost their latency."""
+def _drafting_parts(setting: Setting) -> tuple[Ends, ...]:
+    """Every MTP draft token reads the draft layers (as heavy as a target layer each) and the output head."""
+    request = setting.request
+    if not request.use_draft_layers or not request.num_speculative_tokens:
+        return ()
+    drafts, num_layers = request.num_speculative_tokens, max(1, len(request.model.draft_layers))
+    head = head_bytes(request.model)
+    least, most = (
+        drafts * (weights / request.model.num_layers * num_layers + head) / request.tp_size
+        for weights in setting.weight_bytes
+    )
+    return (
+        (read_s(setting, least, fast=True), read_s(setting, most, fast=False)),
+        _calls_s(setting, drafts * 2 * num_layers),
+        _DRAFTING_OVERHEAD_S,
+    )
+
+
+def _calls_s(setting: Setting, num_calls: int) -> Ends:
+    """All-reduces of a few hundred KB cost their latency, given for four GPUs: NCCL takes 13 to 16 us there, 17 to 25 on eight."""
     latency = setting.link.all_reduce_latency_s if setting.link else 0.0
-    return num_calls * latency * _LATENCY_SPREAD[0 if fast else 1]
+    middle = num_calls * latency * (4 + setting.request.tp_size) / 8
+    return middle * _LATENCY_SPREAD[0], middle * _LATENCY_SPREAD[1]
+
+
+def _cache_bytes(setting: Setting) -> int:
+    request = setting.request
+    return attended_bytes_per_gpu(request.model, setting.kv_cache_dtype, request.tp_size, request.prompt_tokens)
+
+
+def _state_bytes(setting: Setting) -> Ends:
+    return state_bytes_per_gpu(setting.request.model, setting.request.tp_size)

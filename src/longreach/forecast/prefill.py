@@ -10,7 +10,7 @@ from typing import Literal
 
 from longreach.forecast.decode import read_s, step_time
 from longreach.forecast.setting import Setting, Unknown, resolve
-from longreach.forecast.values import Span, SpeedRequest
+from longreach.forecast.values import Span, SpeedRequest, combined
 from longreach.forecast.work import (
     attending_layers,
     attention_flops,
@@ -21,8 +21,8 @@ from longreach.forecast.work import (
 )
 from longreach.units import ceil_div
 
-_REQUEST_OVERHEAD_S = (0.005, 0.050)  # HTTP, tokenizing, scheduling
-_CHUNK_OVERHEAD_S = (0.001, 0.010)  # one engine step beside its kernels
+_REQUEST_OVERHEAD_S = (0.004, 0.030)  # HTTP, tokenizing, scheduling
+_CHUNK_OVERHEAD_S = (0.001, 0.008)  # one engine step beside its kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ def ttft_cold(request: SpeedRequest) -> Span:
         return Span(
             None, None, lower_bound=bound, certainty="unknown" if bound is None else "bound", reason=expected.reason
         )
-    fast, slow = expected
-    return Span(low=fast.total_s, high=slow.total_s, lower_bound=bound)
+    low, high = _between(*expected)
+    return Span(low=max(low, bound or 0.0), high=high, lower_bound=bound)
 
 
 def ttft_warm(request: SpeedRequest) -> Span:
@@ -106,6 +106,11 @@ def prefill_times(setting: Setting) -> tuple[PrefillTime, PrefillTime] | None:
     """Fast and slow case of the cold prompt, for showing where the time goes. None where no rate is known."""
     expected = _expected(setting, setting.request.prompt_tokens, 0)
     return None if isinstance(expected, Unknown) else expected
+
+
+def _between(fast: PrefillTime, slow: PrefillTime) -> tuple[float, float]:
+    """Compute, link and overhead err independently of each other."""
+    return combined(((fast.compute_s, slow.compute_s), (fast.link_s, slow.link_s), (fast.overhead_s, slow.overhead_s)))
 
 
 def _expected(setting: Setting, num_tokens: int, past_tokens: int) -> tuple[PrefillTime, PrefillTime] | Unknown:

@@ -33,17 +33,18 @@ _MATMUL_SHARE_GEFORCE, _MATMUL_SHARE_OTHER = (
     (0.98, 1.08),
     (0.60, 0.87),
 )  # of the nominal peak, where no matmul is published
-_LINEAR_SHARE, _MOE_SHARE = (0.72, 0.95), (0.20, 0.60)
-_ATTENTION_SHARE_GEFORCE = (0.55, 0.88)
-_ATTENTION_SHARE_OTHER = (0.35, 0.75)  # full-rate matrix units outrun the softmax
-_ATTENTION_SHARE_HARD = (0.15, 0.60)  # heads wider than 256 (no FlashAttention kernel), sparse latents (absorbed form)
+_LINEAR_SHARE_GEFORCE, _LINEAR_SHARE_OTHER, _MOE_SHARE = (0.70, 0.92), (0.74, 0.97), (0.26, 0.66)
+_ATTENTION_SHARE_GEFORCE = (0.52, 0.78)
+_ATTENTION_SHARE_OTHER = (0.38, 0.70)  # full-rate matrix units outrun the softmax
+_ATTENTION_SHARE_HARD = (0.12, 0.50)  # heads wider than 256 (no FlashAttention kernel), sparse latents (absorbed form)
 _WIDEST_FLASH_HEAD = 256
-_GAIN: dict[Precision, tuple[float, float]] = {  # linear layers over bf16, as measured in prefills
+_GAIN_GEFORCE: dict[Precision, tuple[float, float]] = {  # linear layers over bf16, as measured in prefills
     "bf16": (1.0, 1.0),
-    "fp8": (1.0, 2.0),
-    "int8": (1.3, 2.0),
-    "fp4": (1.0, 3.0),
+    "fp8": (0.9, 1.5),
+    "int8": (1.25, 1.75),
+    "fp4": (0.85, 1.6),
 }
+_GAIN_OTHER: dict[Precision, tuple[float, float]] = {**_GAIN_GEFORCE, "fp8": (1.2, 1.8), "fp4": (1.2, 3.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,8 @@ def compute_rates(gpu: GpuSpec, model: ModelSpec, kv_cache_dtype: str) -> Comput
     fp8_attention = kv_cache_dtype.startswith("fp8") and gpu.compute_capability in _FP8_ATTENTION
     linear_best, bf16_best = _best(gpu, precision), _best(gpu, "bf16")
     ratio = linear_best / bf16_best if linear_best and bf16_best else 1.0
-    gain_low, gain_high = _gain(model.weights.quantization, precision)
-    share = _MOE_SHARE if model.is_moe else _LINEAR_SHARE
+    gain_low, gain_high = _gain(gpu, model.weights.quantization, precision)
+    share = _MOE_SHARE if model.is_moe else (_LINEAR_SHARE_GEFORCE if _is_geforce(gpu) else _LINEAR_SHARE_OTHER)
     attention_share = _attention_share(gpu, model)
     return ComputeRates(
         linear_best=linear_best,
@@ -113,9 +114,11 @@ def _matmul_range(gpu: GpuSpec) -> tuple[float, float] | None:
     return gpu.fp16_fp32acc_flops * low, gpu.fp16_fp32acc_flops * high
 
 
-def _gain(quantization: QuantizationName, precision: Precision) -> tuple[float, float]:
-    low, high = _GAIN[precision]
-    return (1.0, high) if quantization == "other" else (low, high)
+def _gain(gpu: GpuSpec, quantization: QuantizationName, precision: Precision) -> tuple[float, float]:
+    """Of the linear layers over bf16. A card without fp4 units unpacks fp4 weights and multiplies in bf16."""
+    gains = _GAIN_GEFORCE if _is_geforce(gpu) else _GAIN_OTHER
+    low, high = gains["bf16" if _PRECISION[quantization] == "fp4" and precision != "fp4" else precision]
+    return (1.0, gains[precision][1]) if quantization == "other" else (low, high)
 
 
 def _attention_share(gpu: GpuSpec, model: ModelSpec) -> tuple[float, float]:

@@ -1,12 +1,15 @@
 """The forecast of one request: all spans, and the arithmetic in sentences."""
 
+from dataclasses import replace
+
 from longreach.forecast.decode import decode_rate, step_time
 from longreach.forecast.prefill import prefill_times, ttft_cold, ttft_lower_bound, ttft_warm
 from longreach.forecast.setting import Setting, Unknown, resolve
 from longreach.forecast.tiers import reload_time, stored_bytes
 from longreach.forecast.traffic import attended_bytes_per_gpu
-from longreach.forecast.values import Span, SpeedForecast, SpeedRequest
+from longreach.forecast.values import PeerCase, Span, SpeedForecast, SpeedRequest
 from longreach.forecast.work import prefill_work
+from longreach.hardware.links import with_and_without_p2p
 from longreach.hardware.spec import LinkSpec
 from longreach.units import format_duration, format_tokens
 
@@ -29,7 +32,20 @@ def forecast_speed(request: SpeedRequest) -> SpeedForecast:
         ttft_from_disk_s=_after(reload_time("disk", request), warm) if request.disk_tier else None,
         decode_tokens_per_s=decode_rate(request),
         arithmetic=render_arithmetic(request),
+        peer_cases=_peer_cases(request),
     )
+
+
+def _peer_cases(request: SpeedRequest) -> tuple[PeerCase, ...]:
+    """P2P is worth up to 1.7 in prefill over PCIe, so a link that nobody named is forecast both ways."""
+    machine = request.machine
+    if request.tp_size == 1 or machine.gpu is None or machine.link is None or not machine.link_is_open:
+        return ()
+    cases = []
+    for link in with_and_without_p2p(machine.link, machine.gpu):
+        case = replace(request, machine=replace(machine, link=link))
+        cases.append(PeerCase(link.p2p, link.name, ttft_cold(case), decode_rate(case)))
+    return tuple(cases)
 
 
 def render_arithmetic(request: SpeedRequest) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """What a forecast says: bounds that physics sets and ranges that measurements support."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import hypot
 
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
@@ -40,6 +42,11 @@ class Span:
     certainty: Certainty = "range"
     reason: str = ""
 
+    @property
+    def middle(self) -> float | None:
+        """The best guess."""
+        return None if self.low is None or self.high is None else (self.low + self.high) / 2
+
 
 @dataclass(frozen=True, slots=True)
 class PrefillWork:
@@ -49,6 +56,16 @@ class PrefillWork:
     attention_flops: float
     all_reduce_bytes: float  # bytes each GPU must move over the link: messages x 2(TP-1)/TP
     num_prefill_chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeerCase:
+    """What the speed would be if the GPUs of an unknown PCIe link reached each other directly, or did not."""
+
+    p2p: bool
+    link: str  # the class it is computed for
+    ttft_cold_s: Span
+    decode_tokens_per_s: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +81,7 @@ class SpeedForecast:
     ttft_from_disk_s: Span | None
     decode_tokens_per_s: Span
     arithmetic: tuple[str, ...]  # the figures that led here, one sentence each
+    peer_cases: tuple[PeerCase, ...] = ()  # without and with P2P, where nobody said which
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +94,11 @@ class TierForecast:
     recompute_s: Span
     pays: bool | None  # None: cannot tell
     why: str
+
+
+def combined(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """Least and most of a sum whose parts err independently: their half-widths add in quadrature."""
+    pairs = list(parts)
+    middle = sum(low + high for low, high in pairs) / 2
+    half = hypot(*(high - low for low, high in pairs)) / 2
+    return middle - half, middle + half

@@ -45,23 +45,23 @@ class _Measured:
 
 
 _PCIE = {
-    "pcie": _Measured(2.4, 9.0, "the range of consumer boards with unknown lanes and no P2P", "assumed"),
+    "pcie": _Measured(2.4, 13.0, "the range of consumer boards whose lanes are not known", "assumed"),
+    "pcie, gen 5": _Measured(15.0, 46.0, "x8 desktop boards up to server boards with P2P", "assumed"),
     "pcie3x16": _Measured(1.7, 5.7, "half of PCIe 4 up to a host-staged copy between two RTX 2080 Ti", "assumed"),
-    "pcie3x16-p2p": _Measured(5.4, 8.9, "vLLM prefill on 2 and 4 RTX 3090 with a patched driver"),
-    "pcie4x8": _Measured(2.4, 7.4, "vLLM prefill on RTX 3090 rigs with x8 and mixed x4/x8 lanes"),
-    "pcie4x16": _Measured(
-        3.3, 9.0, "vLLM prefill on 2 and 4 RTX 3090; better host paths by the x8 rigs' share of the link"
-    ),
+    "pcie3x16-p2p": _Measured(5.4, 11.0, "vLLM prefill on 2 and 4 RTX 3090 with a patched driver"),
+    "pcie4x8": _Measured(2.7, 10.0, "vLLM prefill on RTX 3090 rigs with mixed x4/x8 and with x8 lanes"),
+    "pcie4x16": _Measured(3.0, 6.5, "vLLM prefill on 2 and 4 RTX 3090, 3.5 to 4.2, and better host paths"),
     "pcie4x16-p2p": _Measured(
         8.9, 24.7, "vLLM prefill over PCIe 3 up to nccl-tests on 5 RTX 4090 (32 MB), patched drivers"
     ),
-    "pcie5x8": _Measured(7.0, 28.0, "vLLM prefill on 2 RTX 5090 up to the practical rate of the lanes"),
-    "pcie5x16": _Measured(7.0, 37.6, "the x8 prefill rate up to nccl-tests on 4 and 8 cards of server boards"),
+    "pcie5x8": _Measured(15.0, 30.0, "vLLM prefill on 2 RTX 5090 up to the practical rate of the lanes"),
+    "pcie5x8-p2p": _Measured(18.0, 31.0, "the same boxes up to the raw rate", "assumed"),
+    "pcie5x16": _Measured(20.0, 37.6, "the x8 prefill rate up to nccl-tests on 4 and 8 cards of server boards"),
     "pcie5x16-p2p": _Measured(22.2, 46.7, "nccl-tests on 4 and 8 RTX PRO 6000, two sockets to one"),
 }
 
 _BRIDGE = {  # by GB/s of the bridge in one direction
-    56.25: _Measured(18.5, 48.0, "vLLM prefill on 2 RTX 3090 up to what NCCL assumes for 4 links"),
+    56.25: _Measured(15.0, 48.0, "vLLM prefill on 2 RTX 3090 up to what NCCL assumes for 4 links"),
     300.0: _Measured(116.0, 208.0, "nccl-tests on pairs of H100 PCIe and A100"),
 }
 _BRIDGE_SHARE = (0.33, 0.70)  # of the raw rate, over the measured bridges
@@ -127,6 +127,13 @@ def link_of_group(link: LinkSpec, gpu: GpuSpec, group_size: int) -> LinkSpec:
     return link
 
 
+def with_and_without_p2p(link: LinkSpec, gpu: GpuSpec) -> tuple[LinkSpec, LinkSpec]:
+    """A PCIe link as it is without and with direct access between GPUs; unknown lanes count as the card's own with it."""
+    plain = link.name.removesuffix("-p2p")
+    lanes = plain if _PCIE_NAME.fullmatch(plain) else _own_pcie(gpu)
+    return _pcie_link(plain, gpu), _pcie_link(f"{lanes}-p2p", gpu)
+
+
 def bridge_size(gpu: GpuSpec) -> int:
     """GPUs that one NVLink bridge joins: 4 where a four-way bridge exists, else 2."""
     return 4 if gpu.nvlink_kind == "bridge-2or4" else 2
@@ -154,6 +161,8 @@ def _pcie_link(name: str, gpu: GpuSpec) -> LinkSpec:
 
 def _pcie_measured(name: str, gen: int, lanes: int, *, p2p: bool) -> _Measured:
     """The row of this name, or the nearest x16 row scaled: lanes in proportion, a generation doubles."""
+    if name == "pcie" and gen >= 5:  # hosts of that generation stage copies far faster
+        return _PCIE["pcie, gen 5"]
     if name in _PCIE:
         return _PCIE[name]
     suffix = "-p2p" if p2p else ""

@@ -39,6 +39,7 @@ def machine_from(
         host_memory_bytes_per_s=host_memory_bytes_per_s,
         device_type=_DEVICE_TYPES[gpu.vendor],
         assumptions=words,
+        link_assumed=link is None and count > 1,
     )
 
 

@@ -58,3 +58,10 @@ class Machine:
     device_type: str = "cuda"  # "cuda", "rocm", "xpu", "cpu": decides vLLM's defaults
     assumptions: tuple[str, ...] = field(default=())
     shm_bytes: int | None = None  # size of /dev/shm, where a CPU tier lives
+    link_assumed: bool = False  # several GPUs, and nobody said how they are joined
+
+    @property
+    def link_is_open(self) -> bool:
+        """PCIe of which nobody knows whether the GPUs reach each other directly."""
+        name = self.link.name if self.link else ""
+        return name == "pcie" or (self.link_assumed and name.startswith("pcie"))
