@@ -51,6 +51,11 @@ generate: $(DEV_READY) ## write the generated examples, screens and explain page
 	$(BIN)/python -m tests.examples.test_examples >/dev/null
 	$(BIN)/python -m tests.report.test_plan_text
 	$(BIN)/python -m tests.rules.write_pages
+	@$(MAKE) accuracy
+
+.PHONY: accuracy
+accuracy: $(DEV_READY) ## compare with every published figure, and write docs/accuracy.md anew
+	$(BIN)/python -m tests.accuracy.write
 
 .PHONY: bench
 bench: $(DEV_READY) ## time the commands themselves
