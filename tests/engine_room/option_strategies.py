@@ -104,7 +104,7 @@ def engine_options(draw: st.DrawFn) -> EngineOptions:
         mm_ipc_gpu_memory_gb=draw(st.none() | st.floats(0, 1e4)),
         language_model_only=draw(flag),
         cudagraph_mode=draw(st.none() | st.sampled_from(["NONE", "PIECEWISE", "FULL_AND_PIECEWISE"])),
-        compilation_extra=draw(pairs(json_values, "cudagraph_mode")),
+        compilation_extra=draw(st.sampled_from([(), (("mode", 3), ("custom_ops", ["+rms_norm"]))])),
         enforce_eager=draw(flag),
         disable_custom_all_reduce=draw(flag),
         disable_hybrid_kv_cache_manager=draw(flag),

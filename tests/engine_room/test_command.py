@@ -141,7 +141,7 @@ def test_environment_travels_beside_argv() -> None:
 @pytest.mark.parametrize(
     ("version", "option", "flag"),
     [
-        ("0.18.0", {"scheduler_reserve_full_isl": False}, "--scheduler-reserve-full-isl"),
+        ("0.18.1", {"scheduler_reserve_full_isl": False}, "--scheduler-reserve-full-isl"),
         ("0.24.0", {"mm_ipc_gpu_memory_gb": 1.0}, "--mm-ipc-gpu-memory-gb"),
         ("0.10.0", {"kv_cache_memory_bytes": 5}, "--kv-cache-memory-bytes"),
         ("0.19.1", {"numa_bind": True}, "--numa-bind"),
@@ -196,10 +196,10 @@ def parse(*words: str) -> EngineOptions:
         (["-sc", '{"method":"eagle3","num_speculative_tokens":2,"model":"d"}'],
          {"speculative": SpeculativeOptions("eagle3", 2, extra=(("model", "d"),))}),
         (["-cc.cudagraph_mode=piecewise"], {"cudagraph_mode": "PIECEWISE"}),
-        (["--compilation-config", '{"cudagraph_mode":"NONE","level":3}'],
-         {"cudagraph_mode": "NONE", "compilation_extra": (("level", 3),)}),
+        (["--compilation-config", '{"cudagraph_mode":"NONE","mode":3}'],
+         {"cudagraph_mode": "NONE", "compilation_extra": (("mode", 3),)}),
         (["--limit-mm-per-prompt.image", "4"], {"limit_mm_per_prompt": (("image", 4),)}),
-        (["--mm-processor-kwargs", '{"max_pixels": 1m}'], {"mm_processor_kwargs": (("max_pixels", 1_000_000),)}),
+        (["-cc", '{"cudagraph_num_of_warmups": 2k}'], {"compilation_extra": (("cudagraph_num_of_warmups", 2000),)}),
         (["--mm-processor-kwargs.size.height", "2k", "--mm-processor-kwargs.size.width=3"],
          {"mm_processor_kwargs": (("size", {"height": 2000, "width": 3}),)}),
         (["--mm-processor-kwargs.sizes+", "a,b", "--mm-processor-kwargs.sizes+=c"],
@@ -297,16 +297,15 @@ def test_the_model_is_found_wherever_it_stands(argv: tuple[str, ...]) -> None:
         (["--max-model-len", "750,000"], "--max-model-len '750,000' is not a number that vLLM reads"),
         (["--kv-cache-memory-bytes", "10GiB"], "--kv-cache-memory-bytes '10GiB' is not a number that vLLM reads"),
         (["--kv-cache-memory-bytes", "10.5G"], "--kv-cache-memory-bytes '10.5G' is not a number that vLLM reads"),
-        (["--port", "$PORT"], "--port '$PORT' is not a number that vLLM reads"),
         (["--numa-bind-nodes", "a"], "--numa-bind-nodes 'a' is not a number that vLLM reads"),
-        (["--limit-mm-per-prompt", "image=4"], "--limit-mm-per-prompt 'image=4' is not a JSON object"),
-        (["--speculative-config", "{method: mtp}"], "--speculative-config '{method: mtp}' is not a JSON object"),
+        (["--limit-mm-per-prompt", "image=4"], "--limit-mm-per-prompt 'image=4' is not JSON"),
+        (["--speculative-config", "{method: mtp}"], "--speculative-config '{method: mtp}' is not JSON"),
         (
             ["--mm-processor-kwargs", '{"max_pixels": 1.5G}'],
-            "--mm-processor-kwargs '{\"max_pixels\": 1.5G}' is not a JSON object",
+            "--mm-processor-kwargs '{\"max_pixels\": 1.5G}' is not JSON",
         ),
-        (["--enforce-eager=true"], "'--enforce-eager=true' does not parse"),
-        (["--max-model-len"], "'--max-model-len' does not parse"),
+        (["--enforce-eager=true"], "--enforce-eager=true is not understood"),
+        (["--max-model-len"], "--max-model-len has no value"),
         (["--enforce-eager", "True"], "bare word 'True' in the command"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -336,6 +335,13 @@ def test_another_program_is_refused() -> None:
         parse_command(("ollama", "serve", "M"), (), V32)
 
 
-def test_flags_younger_than_the_release_stay_untouched() -> None:
+def test_flags_younger_than_the_release_are_told() -> None:
     words = ("vllm", "serve", "M", "--device-memory-utilization", "0.5")
-    assert parse_command(words, (), get_release("0.28.0")).extra_args == words[3:]
+    with pytest.raises(UsageError, match=r"vLLM 0\.28\.0 has no --device-memory-utilization"):
+        parse_command(words, (), get_release("0.28.0"))
+    assert read_command(words, (), get_release("0.28.0")).options.extra_args == words[3:]
+
+
+def test_an_open_variable_leaves_its_field_unset() -> None:
+    options = parse("--port", "$PORT", "--tensor-parallel-size", "${TP}", "--served-model-name", "$NAME")
+    assert options == EngineOptions("M", host="0.0.0.0", served_model_name="$NAME")

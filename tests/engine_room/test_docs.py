@@ -7,10 +7,18 @@ from pathlib import Path
 import pytest
 
 from longreach.engine.failures import PATTERNS
-from longreach.engine.flags import FLAGS, KV_CACHE_DTYPES, OFFLOAD_KEYS
+from longreach.engine.flags import FLAGS
 from longreach.engine.metric_names import METRIC_NAMES
+from longreach.engine.registry import (
+    REGISTRY_VERSIONS,
+    get_registry,
+    releases_with_flag,
+    releases_with_name,
+    releases_with_offload_key,
+)
 from longreach.engine.release import RELEASES
 
+NEWEST = get_registry(REGISTRY_VERSIONS[-1])
 PAGE = Path(__file__).parents[2] / "docs" / "engine.md"
 
 
@@ -19,8 +27,9 @@ def table(header: list[str], rows: list[list[object]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def since(first: str | None, last: str | None) -> list[str]:
-    return [first or "?", last or ""]
+def since(releases: tuple[str, ...]) -> list[object]:
+    """First and last release; no last where the newest has it."""
+    return [releases[0], "" if releases[-1] == REGISTRY_VERSIONS[-1] else releases[-1]]
 
 
 def releases() -> str:
@@ -37,18 +46,28 @@ def releases() -> str:
 def flags() -> str:
     rows: list[list[object]] = [
         [f"`{flag.field}`", f"`{flag.name}`", flag.kind if flag.key is None else f"key {flag.key}",
-         flag.first, flag.last or "", " ".join(f"`{alias}`" for alias in flag.aliases), flag.note]
+         *since(releases_with_flag(flag.name)), " ".join(f"`{alias}`" for alias in NEWEST.flags[flag.name].aliases), flag.note]
         for flag in FLAGS
     ]  # fmt: skip
     return table(["field", "flag", "kind", "first", "last", "short", "remark"], rows)
 
 
 def kv_dtypes() -> str:
-    return table(["dtype", "first"], [[f"`{name}`", first or "?"] for name, first in KV_CACHE_DTYPES.items()])
+    releases = {name: releases_with_name("kv_cache_dtype", name) for name in NEWEST.names("kv_cache_dtype")}
+    rows = sorted(releases, key=lambda name: (REGISTRY_VERSIONS.index(releases[name][0]), name))
+    return table(["dtype", "first"], [[f"`{name}`", releases[name][0]] for name in rows])
 
 
 def offload_keys() -> str:
-    return table(["key", "first", "last"], [[f"`{key}`", *since(*bounds)] for key, bounds in OFFLOAD_KEYS.items()])
+    owners = ("OffloadingConnector", "CPUOffloadingSpec", "TieringOffloadingSpec")
+    keys = {key for version in REGISTRY_VERSIONS for owner in owners for key in read_by(version, owner)}
+    return table(
+        ["key", "first", "last"], [[f"`{key}`", *since(releases_with_offload_key(key))] for key in sorted(keys)]
+    )
+
+
+def read_by(version: str, owner: str) -> frozenset[str]:
+    return get_registry(version).offload_keys.get(owner, frozenset())
 
 
 def metrics() -> str:

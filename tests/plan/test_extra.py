@@ -18,7 +18,11 @@ RELEASE = get_release("0.32.0")
         ("-cc.mode=3", {"cudagraph_mode": None, "compilation_extra": (("mode", 3),)}, ""),
         ("--enable-lora --max-lora-rank 64", {}, "--enable-lora --max-lora-rank 64"),
         ('--hf-overrides {"architectures":["A"]}', {}, '--hf-overrides {"architectures":["A"]}'),
-        ('--kv-transfer-config {"kv_connector":"X"}', {}, '--kv-transfer-config {"kv_connector":"X"}'),
+        (
+            '--kv-transfer-config {"kv_connector":"X","kv_role":"kv_both"}',
+            {},
+            '--kv-transfer-config {"kv_connector":"X","kv_role":"kv_both"}',
+        ),
     ],
     ids=["nothing", "fields", "off", "dotted", "unknown", "another override", "another connector"],
 )
@@ -37,7 +41,7 @@ def test_known_flags_fill_fields_and_others_travel_untouched(words: str, fields:
         ("--hf_token=sesame", "--hf-token", "HF_TOKEN"),
         ("stray", "'stray' stands after --", "remove 'stray'"),
         ("--model other", "'other' stands after --", "remove 'other'"),
-        ("--limit-mm-per-prompt {", "--limit-mm-per-prompt", "quote"),
+        ("--limit-mm-per-prompt {", "--limit-mm-per-prompt", "--limit-mm-per-prompt '{}'"),
     ],
 )
 def test_what_a_plan_decides_and_secrets_are_sent_back(words: str, what: str, fix: str) -> None:

@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterator
 
 from longreach.engine.flag_values import ABSENT_TEXTS, write_value
-from longreach.engine.flags import FLAGS, KV_CACHE_DTYPES, OFFLOAD_KEYS, version_number
+from longreach.engine.flags import FLAGS, Flag, registry_of
 from longreach.engine.json_flags import JSON_FLAGS
 from longreach.engine.options import EngineOptions, OptionProblem
+from longreach.engine.registry import releases_with_flag, releases_with_name, releases_with_offload_key, version_key
 from longreach.engine.release import Release
 from longreach.errors import UsageError
 from longreach.units import did_you_mean
@@ -200,9 +201,9 @@ def _check_offload(options: EngineOptions, release: Release) -> Iterator[OptionP
         why = "KV connectors are incompatible with expandable_segments; vLLM refuses since 0.21"
         yield OptionProblem("offload with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", why, "unset the variable")
     for key in extra:
-        first, last = OFFLOAD_KEYS.get(key, (None, None))
-        if first is not None and not _in_range(release, first, last):
-            why = f"vLLM {release.version} ignores it silently; it exists from {first} to {last or 'now'}"
+        releases = releases_with_offload_key(key)
+        if releases and release.version not in releases:
+            why = f"vLLM {release.version} ignores it silently; it exists from {releases[0]} to {releases[-1]}"
             yield OptionProblem(f"offload key {key!r} does not exist in {release.version}", why, f"remove {key!r}")
 
 
@@ -237,21 +238,34 @@ def _check_frontend(options: EngineOptions) -> Iterator[OptionProblem]:
 
 def _check_release(options: EngineOptions, release: Release) -> Iterator[OptionProblem]:
     for flag in FLAGS:
-        if flag.key is None and getattr(options, flag.field) not in (None, flag.absent) and not flag.exists_in(release):
-            why = f"vLLM has {flag.name} from {flag.first}" + (f" to {flag.last}" if flag.last else "")
-            fix = f"leave {flag.field} out, or plan for vLLM {flag.last or flag.first}"
-            yield OptionProblem(f"{flag.name} does not exist in vLLM {release.version}", why, fix)
-    dtype = options.kv_cache_dtype
-    if dtype is not None and dtype not in KV_CACHE_DTYPES:
-        fix = did_you_mean(dtype, tuple(KV_CACHE_DTYPES)) or "--kv-cache-dtype auto"
-        yield OptionProblem(f"unknown kv_cache_dtype {dtype!r}", f"known are {', '.join(KV_CACHE_DTYPES)}", fix)
-    first = KV_CACHE_DTYPES.get(dtype) if dtype is not None else None
-    if first is not None and not _in_range(release, first, None):
-        why = f"it exists from {first}"
-        yield OptionProblem(
-            f"kv_cache_dtype {dtype!r} does not exist in vLLM {release.version}", why, "--kv-cache-dtype fp8"
+        value = getattr(options, flag.field)
+        if flag.key is None and value not in (None, flag.absent):
+            yield from _check_flag(flag, value, release)
+    dtype, known = options.kv_cache_dtype, sorted(registry_of(release).names("kv_cache_dtype"))
+    if dtype is None or dtype in known:
+        return
+    releases = releases_with_name("kv_cache_dtype", dtype)
+    if releases:
+        what, why = (
+            f"kv_cache_dtype {dtype!r} does not exist in vLLM {release.version}",
+            f"it exists from {releases[0]}",
         )
+        yield OptionProblem(what, why, "--kv-cache-dtype fp8")
+    else:
+        fix = did_you_mean(dtype, known) or "--kv-cache-dtype auto"
+        yield OptionProblem(f"unknown kv_cache_dtype {dtype!r}", f"known are {', '.join(known)}", fix)
 
 
-def _in_range(release: Release, first: str, last: str | None) -> bool:
-    return version_number(first) <= release.number and (last is None or release.number <= version_number(last))
+def _check_flag(flag: Flag, value: object, release: Release) -> Iterator[OptionProblem]:
+    entry = registry_of(release).find(flag.name)
+    if entry is None:
+        releases = releases_with_flag(flag.name)
+        newer = [version for version in releases if version_key(version) > version_key(release.version)]
+        why = f"vLLM has {flag.name} from {releases[0]} to {releases[-1]}"
+        fix = f"leave {flag.field} out, or plan for vLLM {newer[0] if newer else releases[-1]}"
+        yield OptionProblem(f"{flag.name} does not exist in vLLM {release.version}", why, fix)
+    elif value is False and entry.kind == "switch":
+        why = f"{flag.name} is a switch there, without {flag.negated}; left out, it is off"
+        yield OptionProblem(
+            f"{flag.name} cannot be turned off in vLLM {release.version}", why, f"leave {flag.field} out"
+        )

@@ -3,10 +3,12 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from typing import Literal
 
-from longreach.engine.flags import Flag, Kind
-from longreach.errors import UsageError
 from longreach.units import GIB, KIB, MIB, TIB
+
+Kind = Literal["int", "size", "length", "float", "text", "bool", "ints", "json"]
+"""`size` takes vLLM's k/m/g/t (decimal) and K/M/G/T (binary) suffixes; `length` also `auto` and -1."""
 
 AUTO = "auto"
 """`--max-model-len auto` (also -1): the largest length that fits."""
@@ -31,17 +33,9 @@ def parse_size(text: str) -> int:
     return int(float(number) * _SCALES[suffix])
 
 
-def parse_value(flag: Flag, values: Sequence[str]) -> object:
-    """The value of a flag that is neither boolean nor JSON; UsageError where vLLM's parser refuses it too."""
-    try:
-        return _READERS[flag.kind](values)
-    except (ValueError, IndexError):
-        suffixes = _SUFFIX_RULE if flag.kind in ("size", "length") else ""
-        raise UsageError(
-            f"{flag.name} {' '.join(values)!r} is not a number that vLLM reads",
-            f"it takes plain digits{suffixes}",
-            f"write {flag.name} with a plain number",
-        ) from None
+def parse_value(kind: Kind, values: Sequence[str]) -> object:
+    """The value of a flag that is neither boolean nor JSON; ValueError for what vLLM's parser refuses too."""
+    return _READERS[kind](values)
 
 
 def _read_length(text: str) -> int | str:
@@ -56,8 +50,6 @@ _READERS: dict[Kind, Callable[[Sequence[str]], object]] = {
     "ints": lambda values: tuple(int(value) for value in values),
     "text": lambda values: values[0],
 }
-
-_SUFFIX_RULE = ", with k m g t (decimal) or K M G T (binary, whole numbers only) behind them; no commas, no GiB"
 
 
 def write_value(value: object) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from longreach.engine.arguments import Argument, split_arguments
-from longreach.engine.flag_values import ABSENT_TEXTS, AUTO, parse_value, read_dotted_value, read_json_object
+from longreach.engine.arguments import Argument, Arguments, split_arguments
+from longreach.engine.flag_values import ABSENT_TEXTS, AUTO, parse_value
 from longreach.engine.flags import FLAGS, Flag
 from longreach.engine.json_flags import JSON_FLAGS, JsonObject
 from longreach.engine.options import EngineOptions, OptionProblem
+from longreach.engine.parser import ParsedCommand, Use
 from longreach.engine.release import Release
-from longreach.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,14 @@ class CommandReading:
 class _Draft:
     """What reading has gathered so far."""
 
+    parsed: ParsedCommand
     values: JsonObject = field(default_factory=dict)  # fields of EngineOptions
-    extra: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)  # position, tokens
-    json_uses: dict[str, list[tuple[int, Argument]]] = field(default_factory=dict)  # by EngineOptions field
-    problems: list[OptionProblem] = field(default_factory=list)
+    extra: list[Use] = field(default_factory=list)
+    json_uses: dict[str, list[Argument]] = field(default_factory=dict)  # by EngineOptions field
+
+    def is_sound(self, use: Use) -> bool:
+        """Whether the parser finds nothing wrong with this use."""
+        return all(problem.use is not use for problem in self.parsed.problems)
 
 
 def read_command(argv: Sequence[str], env: Sequence[tuple[str, str]], release: Release) -> CommandReading:
@@ -37,106 +41,78 @@ def read_command(argv: Sequence[str], env: Sequence[tuple[str, str]], release: R
     Of repeated flags the last one holds, as in vLLM. What the options cannot express goes untouched to `extra_args`.
     """
     arguments = split_arguments(argv, release)
-    draft = _Draft()
-    for position, argument in enumerate(arguments.flags):
-        _read_argument(draft, position, argument)
+    draft = _Draft(arguments.parsed)
+    for argument in arguments.flags:
+        _read_argument(draft, argument)
     for name, uses in draft.json_uses.items():
         _read_json_flag(draft, name, uses)
-    if arguments.model is None:
-        why = "no bare word follows 'serve' and there is no --model; vLLM would serve its built-in default"
-        draft.problems.append(OptionProblem("the command names no model", why, "vllm serve MODEL ..."))
-    for word in arguments.stray:
-        why = "it follows no flag that takes it, and the model is already named"
-        draft.problems.append(OptionProblem(f"bare word {word!r} in the command", why, f"remove {word!r}"))
-    extra = tuple(token for _, tokens in sorted(draft.extra) for token in tokens)
+    extra = tuple(token for use in sorted(draft.extra, key=lambda use: use.position) for token in use.tokens)
     absent = {flag.field: flag.absent for flag in FLAGS if flag.absent is not None}
     given = {"model": arguments.model or "", "extra_args": extra, "env": tuple(env)}
     options = EngineOptions(**(absent | draft.values | given))  # type: ignore[arg-type] # checked by the round-trip test
-    return CommandReading(options, arguments.flags, tuple(draft.problems))
+    return CommandReading(options, arguments.flags, _problems(arguments))
 
 
-def _read_argument(draft: _Draft, position: int, argument: Argument) -> None:
-    flag = argument.flag
-    if flag is None or (flag.kind == "text" and len(argument.values) > 1):
-        draft.extra.append((position, argument.tokens))
+def _problems(arguments: Arguments) -> tuple[OptionProblem, ...]:
+    problems = [OptionProblem(problem.what, problem.why, problem.fix) for problem in arguments.parsed.problems]
+    if arguments.model is None and arguments.parsed.config_path is None:
+        why = "no bare word follows 'serve' and there is no --model; vLLM would serve its built-in default"
+        problems.append(OptionProblem("the command names no model", why, "vllm serve MODEL ..."))
+    return tuple(problems)
+
+
+def _read_argument(draft: _Draft, argument: Argument) -> None:
+    use, flag = argument.use, argument.flag
+    if flag is None or (flag.kind == "text" and len(use.values) > 1):
+        draft.extra.append(use)
     elif flag.kind == "json" or flag.key is not None:
-        draft.json_uses.setdefault(flag.field, []).append((position, argument))
-    elif flag.kind == "bool" and not argument.values and not argument.path:
-        draft.values[flag.field] = not argument.negated
-    elif flag.kind == "bool" or argument.path or not argument.values:
-        why = f"{flag.name} takes {'no value' if flag.kind == 'bool' else 'one value'}"
-        draft.problems.append(OptionProblem(f"'{' '.join(argument.tokens)}' does not parse", why, f"write {flag.name}"))
+        draft.json_uses.setdefault(flag.field, []).append(argument)
+    elif not draft.is_sound(use) or use.path:
+        return
+    elif flag.kind == "bool":
+        draft.values[flag.field] = not use.negated
     else:
-        _read_scalar(draft, flag, argument.values)
+        _read_scalar(draft, flag, use)
 
 
-def _read_scalar(draft: _Draft, flag: Flag, values: tuple[str, ...]) -> None:
-    value = _try_value(draft, flag, values)
-    if flag.kind == "length" and value is not None:
+def _read_scalar(draft: _Draft, flag: Flag, use: Use) -> None:
+    if use.value in ABSENT_TEXTS:
+        draft.values.pop(flag.field, None)
+        return
+    value = _try_value(flag, use)
+    if value is None:
+        return
+    if flag.kind == "length":
         is_auto = value == AUTO
         draft.values |= {"max_model_len": None if is_auto else value, "max_model_len_auto": is_auto}
-    elif value in ABSENT_TEXTS:
-        draft.values.pop(flag.field, None)
-    elif value is not None:
+    else:
         draft.values[flag.field] = value
 
 
-def _try_value(draft: _Draft, flag: Flag, values: tuple[str, ...]) -> object:
+def _try_value(flag: Flag, use: Use) -> object:
+    """None where an open variable stands for a number."""
     try:
-        return parse_value(flag, values)
-    except UsageError as error:
-        draft.problems.append(OptionProblem(error.what, error.why, error.fix))
+        return parse_value(flag.kind, use.values)
+    except ValueError:
         return None
 
 
 _JSON_NAMES = {flag.field: flag.name for flag in FLAGS if flag.kind == "json"}
 
 
-def _read_json_flag(draft: _Draft, field_name: str, uses: Sequence[tuple[int, Argument]]) -> None:
-    """Merge the uses of one JSON flag as vLLM does: dotted keys replace a whole object, shortcuts join either."""
+def _read_json_flag(draft: _Draft, field_name: str, arguments: Sequence[Argument]) -> None:
+    """The object of one JSON flag, with the shortcuts for single keys of it."""
     name = _JSON_NAMES[field_name]
-    dotted: JsonObject = {}
-    whole: JsonObject | None = {}
-    shortcuts: JsonObject = {}
-    for _, argument in uses:
-        if argument.path:
-            _merge(dotted, _nest(argument))
-        elif argument.flag is not None and argument.flag.key is not None:
-            shortcuts[argument.flag.key] = _try_value(draft, argument.flag, argument.values)
-        else:
-            whole = _read_whole(draft, name, argument)
-    merged = dotted or whole
-    decoded = None if merged is None else JSON_FLAGS[name].decode(merged | shortcuts)
-    if decoded is None:
-        draft.extra += [(position, argument.tokens) for position, argument in uses]
+    sound = [argument for argument in arguments if draft.is_sound(argument.use)]
+    shortcuts: JsonObject = {
+        argument.flag.key: _try_value(argument.flag, argument.use)
+        for argument in sound
+        if argument.flag is not None and argument.flag.key is not None
+    }
+    whole = draft.parsed.json(name)
+    is_absent = not draft.parsed.named(name)
+    decoded = None if whole is None and not is_absent else JSON_FLAGS[name].decode({**(whole or {}), **shortcuts})
+    if decoded is None or len(sound) < len(arguments):
+        draft.extra += [argument.use for argument in arguments]
     else:
         draft.values |= decoded
-
-
-def _read_whole(draft: _Draft, name: str, argument: Argument) -> JsonObject | None:
-    value = argument.value or ""
-    read = read_json_object(value)
-    may_be_text = name == "--hf-overrides" and not value.lstrip().startswith("{")  # it also takes a function's name
-    if read is None and value not in ABSENT_TEXTS and not may_be_text:
-        fix = f'quote it once for the shell: {name} \'{{"key": "value"}}\''
-        draft.problems.append(OptionProblem(f"{name} {value!r} is not a JSON object", "vLLM cannot parse it", fix))
-    return read
-
-
-def _nest(argument: Argument) -> JsonObject:
-    text = argument.value or ""
-    value: object = text.split(",") if argument.append else read_dotted_value(text)
-    for key in reversed(argument.path):
-        value = {key: value}
-    return value if isinstance(value, dict) else {}
-
-
-def _merge(target: JsonObject, update: JsonObject) -> None:
-    for key, value in update.items():
-        present = target.get(key)
-        if isinstance(present, dict) and isinstance(value, dict):
-            _merge(present, value)
-        elif isinstance(present, list) and isinstance(value, list):
-            target[key] = present + value
-        else:
-            target[key] = value

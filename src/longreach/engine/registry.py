@@ -174,6 +174,12 @@ def releases_with_setting(settings: str, key: str) -> tuple[str, ...]:
     return _releases(lambda registry: key in registry.settings.get(settings, {}))
 
 
+def releases_with_offload_key(key: str) -> tuple[str, ...]:
+    """Releases in which the offloading connector or one of its specs reads this key, oldest first."""
+    owners = ("OffloadingConnector", "CPUOffloadingSpec", "TieringOffloadingSpec")
+    return _releases(lambda registry: any(key in registry.offload_keys.get(owner, ()) for owner in owners))
+
+
 def _releases(has: Callable[[Registry], bool]) -> tuple[str, ...]:
     return tuple(version for version in REGISTRY_VERSIONS if has(get_registry(version)))
 
@@ -208,6 +214,7 @@ def _build(version: str, sections: _Sections) -> Registry:
         version=version,
         flags=MappingProxyType(flags),
         settings=MappingProxyType({owner: MappingProxyType(keys) for owner, keys in settings.items()}),
+        strict_settings=frozenset(sections.get("strict_settings", ())),
         offload_keys=MappingProxyType({owner: frozenset(keys) for owner, keys in sections["offload_keys"].items()}),
         former_architectures=MappingProxyType(dict(sections.get("former_architecture", {}))),
         _names=MappingProxyType({family: frozenset(sections.get(family, ())) for family in FAMILIES}),
@@ -219,6 +226,8 @@ def _flag(name: str, entry: _Entry, sections: _Sections) -> FlagEntry:
     values = _values(entry, sections)
     if values["kind"] in _NO_VALUES:
         values["nargs"] = "0"
+    if values["kind"] == "switch":
+        values.setdefault("default", False)
     if name in _FAMILY_OF_FLAG and not values.get("choices"):
         values["known"] = _list_names(_FAMILY_OF_FLAG[name], sections)
     return FlagEntry(name=name, **values)

@@ -74,8 +74,12 @@ def _check_plain(use: Use, entry: FlagEntry, value: str) -> Iterator[ParseProble
             "wrong_value", what, f"it takes {_WORDS[entry.kind]}", fix, use, suggestion=(near,) if near else ()
         )
         return
-    if entry.choices and converted not in entry.choices:
+    if entry.choices and converted not in entry.choices and not (entry.folds and _fold(value) in entry.choices):
         yield _wrong_choice(use, entry, value)
+
+
+def _fold(value: str) -> str:
+    return value.lower().replace("-", "_")
 
 
 def _wrong_choice(use: Use, entry: FlagEntry, value: str) -> ParseProblem:
@@ -83,7 +87,7 @@ def _wrong_choice(use: Use, entry: FlagEntry, value: str) -> ParseProblem:
     near = nearest(value, names)
     why = f"the parser takes {', '.join(names)}"
     fix = f"{entry.name} {near[0]}" if near else f"give {entry.name} one of {', '.join(names)}"
-    return ParseProblem("wrong_choice", f"{entry.name} has no choice {value!r}", why, fix, use, suggestion=near)
+    return ParseProblem("wrong_choice", f"{entry.name} {value!r} is not known", why, fix, use, suggestion=near)
 
 
 _UNITS = {"kib": "K", "mib": "M", "gib": "G", "tib": "T", "kb": "k", "mb": "m", "gb": "g", "tb": "t"}

@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Callable
 
+from longreach.engine.flag_values import expand_suffixes
+
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 
@@ -12,7 +14,7 @@ def repair_json(text: str) -> str | None:
     """The object that was meant, compact; None when no repair makes one.
 
     Tried one on top of the other: an outer pair of quotes, escaped quotes, single or curly quotes, Python's constants,
-    trailing commas, brackets left open, then words without quotes.
+    numbers with suffixes, trailing commas, brackets left open, then words without quotes.
     """
     for repair in _REPAIRS:
         text = repair(text)
@@ -81,12 +83,20 @@ def _quote(match: re.Match[str]) -> str:
     return match[0] if match[0] in ("true", "false", "null") else f'"{match[0]}"'
 
 
+def _write_out(text: str) -> str:
+    try:
+        return expand_suffixes(text)
+    except ValueError:
+        return text
+
+
 _REPAIRS: tuple[Callable[[str], str], ...] = (
     _strip_quotes,
     _unescape,
     _straighten,
     _outside_strings(_mend_single),
     _outside_strings(_mend_constants),
+    _write_out,
     _outside_strings(_drop_commas),
     _close,
     _outside_strings(_quote_words),

@@ -38,6 +38,19 @@ def check_settings(read: object, entry: FlagEntry, uses: Sequence[Use], registry
         yield ParseProblem(said.kind, what, said.why, said.fix, use, suggestion=said.suggestion, path=said.path)
 
 
+def ignored_keys(
+    read: Mapping[str, object], settings: str, registry: Registry, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
+    """Paths of the keys that a class which is not strict passes over in silence."""
+    known = registry.settings.get(settings, {})
+    for key, value in read.items():
+        entry = known.get(key)
+        if entry is None and known and settings not in registry.strict_settings:
+            yield (*path, key)
+        elif entry is not None and entry.settings is not None and isinstance(value, Mapping):
+            yield from ignored_keys(value, entry.settings, registry, (*path, key))
+
+
 def _check_object(
     read: Mapping[str, object], settings: str, path: tuple[str, ...], registry: Registry
 ) -> Iterator[_Said]:
@@ -66,7 +79,7 @@ def _check_object(
 
 
 def _unknown_key(key: str, settings: str, path: tuple[str, ...], registry: Registry) -> Iterator[_Said]:
-    if is_open(key):
+    if is_open(key) or settings not in registry.strict_settings:
         return
     releases = releases_with_setting(settings, key)
     span = f"it exists from {releases[0]} to {releases[-1]}" if releases else f"{settings} never had it"
@@ -95,14 +108,14 @@ def _wrong_value(value: object, entry: SettingEntry, path: tuple[str, ...]) -> _
         near = nearest(str(value), names)
         fix = f"{name} {near[0]}" if near else f"give {name!r} one of {', '.join(names)}"
         return _Said(
-            "wrong_key_value", path, f"key {name!r} has no choice {value!r}", f"it takes {', '.join(names)}", fix, near
+            "wrong_key_value", path, f"{name} {value!r} is not known", f"it takes {', '.join(names)}", fix, near
         )
     limits = "".join(
         f", {word} {limit}" for word, limit in (("at least", entry.low), ("at most", entry.high)) if limit is not None
     )
     wanted = " or ".join(_KIND_WORDS.get(kind.partition("[")[0], kind) for kind in entry.kind.split("|")) + limits
     why = f"it takes {wanted}"
-    return _Said("wrong_key_value", path, f"key {name!r} cannot be {value!r}", why, f"give {name!r} {wanted}")
+    return _Said("wrong_key_value", path, f"{name} cannot be {value!r}", why, f"give {name!r} {wanted}")
 
 
 _KIND_WORDS = {
@@ -153,7 +166,7 @@ def _is_choice(value: str, entry: SettingEntry) -> bool:
     names = [choice for choice in entry.choices if isinstance(choice, str)]
     if not names or value in names:
         return True
-    return entry.folded and _fold(value) in map(_fold, names)
+    return entry.folds and _fold(value) in map(_fold, names)
 
 
 def _fold(name: str) -> str:
