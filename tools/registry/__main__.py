@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tools.registry.download import fetch_sources
@@ -25,7 +25,7 @@ def read_data(folder: Path = DATA) -> dict[str, Sections]:
     return found
 
 
-def write_data(releases: dict[str, Sections], folder: Path = DATA) -> None:
+def write_data(releases: Mapping[str, Sections], folder: Path = DATA) -> None:
     """One file a release, with what differs from the release before."""
     before: Sections = {}
     for version in sorted(releases, key=version_key):

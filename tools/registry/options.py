@@ -20,7 +20,7 @@ Entry = dict[str, Any]
 _COMMAND = "vllm.entrypoints.cli.serve"
 _MARK = re.compile("\x01.*?\x01")
 _DEPRECATED = re.compile(r"^\W*deprecated|\b(?:is|are) deprecated|deprecated:|will be removed in", re.IGNORECASE)
-_NO_EFFECT = re.compile(r"\b(?:has|have) no\s+effect", re.IGNORECASE)
+_NO_EFFECT = re.compile(r"\b(?:has|have)\s+no\s+effect", re.IGNORECASE)
 _REMOVAL = re.compile(r"removed\s+in\s+(?:vLLM\s+)?v?(\d+\.\d+)", re.IGNORECASE)
 _FUNCTION_KINDS = {
     "human_readable_int": "size",
