@@ -2,11 +2,10 @@
 
 import contextlib
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import click
 
 from longreach.cli.planning import find_machine
 from longreach.engine.launchfiles.found import FoundCommand
@@ -48,7 +47,7 @@ def read_commands(words: Sequence[str]) -> tuple[FoundCommand, ...]:
     if len(words) > 1:
         return (_typed(words),)
     if words[0] == "-":
-        return find_commands(click.get_text_stream("stdin").read(_MOST_BYTES), "stdin")
+        return find_commands(_decode(sys.stdin.buffer.read(_MOST_BYTES + 1), "stdin"), "stdin")
     if " " in words[0].strip() and not Path(words[0]).exists():
         return find_commands(words[0], "the command line")
     return find_commands(_read_text(Path(words[0])), words[0])
@@ -71,16 +70,17 @@ def _read_text(path: Path) -> str:
             content = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise InputFileError(f"cannot read {path}", error.strerror or str(error), _EXAMPLE) from error
+    return _decode(content, str(path))
+
+
+def _decode(content: bytes, name: str) -> str:
     if len(content) > _MOST_BYTES:
-        raise InputFileError(
-            f"{path} is larger than {_MOST_BYTES >> 20} MiB",
-            "no launch file is",
-            "give the part of it that starts vLLM",
-        )
+        why = "no launch file is"
+        raise InputFileError(f"{name} is larger than {_MOST_BYTES >> 20} MiB", why, "give the part that starts vLLM")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputFileError(f"{path} is not text", str(error), "give a script, a manifest or a unit file") from error
+        raise InputFileError(f"{name} is not text", str(error), "give a script, a manifest or a unit file") from error
 
 
 def judge(found: FoundCommand, given: Given, *, fix: bool) -> JudgedCommand:
@@ -130,7 +130,9 @@ def _model(given: Given, found: FoundCommand, release: Release) -> ModelSpec | N
         return None
     match = recognise_model(name)
     is_here = (Path(name) / "config.json").is_file()
-    with contextlib.suppress(UnknownModelError):  # its KV cache is not understood: what its config would tell stays unsaid
+    with contextlib.suppress(
+        UnknownModelError
+    ):  # its KV cache is not understood: what its config would tell stays unsaid
         if is_here:
             return load_model(name)
         if match is not None:
@@ -159,4 +161,6 @@ def _config(given: Given, found: FoundCommand, release: Release) -> Mapping[str,
 
 
 def _where(found: FoundCommand) -> str:
-    return ", ".join(part for part in (found.service, f"line {found.line}" if found.line else None) if part)
+    if found.format == "words":
+        return ""
+    return ", ".join(part for part in (found.service, f"line {found.line}") if part)

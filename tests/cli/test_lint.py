@@ -1,0 +1,117 @@
+"""`longreach lint` as people call it: words, files, stdin; text, JSON, the mended command; exit codes."""
+
+import io
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from longreach.engine.release import NEWEST_RELEASE
+
+Longreach = Callable[..., tuple[int, str, str]]
+
+BAD = ("vllm", "serve", "m", "--max-model-lenn", "8192")
+GOOD = ("vllm", "serve", "m", "--max-model-len", "8192", "--host", "127.0.0.1")
+COMPOSE = """
+services:
+  short:
+    image: vllm/vllm-openai:v0.28.0
+    command: --model m --max-model-len 8192
+  long:
+    image: vllm/vllm-openai:v0.10.2
+    command: ["--model", "m", "--kv-cache-memory-bytes", "10GiB"]
+"""
+
+
+def test_a_clean_command_exits_0_and_says_where_it_works(longreach: Longreach) -> None:
+    code, out, _ = longreach("lint", "--", *GOOD)
+    assert code == 0
+    assert out.startswith(f"vLLM {NEWEST_RELEASE}, model not known, GPUs not known")
+    assert out.splitlines()[-1] == "free of errors on vLLM 0.8.5.post1 and later"
+
+
+def test_an_error_exits_1_and_names_its_code(longreach: Longreach) -> None:
+    code, out, _ = longreach("lint", "--vllm", "0.32", "--", *BAD)
+    assert code == 1
+    assert "error[LR9" in out
+    assert "--max-model-len" in out
+
+
+def test_fix_prints_a_script_that_is_clean(longreach: Longreach) -> None:
+    code, out, _ = longreach("lint", "--fix", "--vllm", "0.32.0", "--", "A=$B", *BAD, "--port", "$PORT")
+    assert code == 0
+    comments = [line for line in out.splitlines() if line.startswith("#")]
+    assert any("mended" in line for line in comments)
+    words = shlex.split(out, comments=True)
+    assert words == ["A=$B", "vllm", "serve", "m", "--max-model-len", "8192", "--port", "$PORT"]
+    assert longreach("lint", "--vllm", "0.32.0", "--", *words)[0] == 0
+
+
+def test_variables_of_the_shell_stay_open_in_the_mended_command(longreach: Longreach) -> None:
+    _, out, _ = longreach("lint", "--fix", "--", *BAD, "--port", "$PORT", "--served-model-name", "it's")
+    assert '--port "$PORT"' in out
+
+
+def test_every_command_of_a_file_is_judged_for_its_own_image(longreach: Longreach, tmp_path: Path) -> None:
+    path = tmp_path / "compose.yaml"
+    path.write_text(COMPOSE)
+    code, out, _ = longreach("lint", str(path), "--json")
+    commands = {item["where"].split(",")[0]: item for item in json.loads(out)["commands"]}
+    assert code == 1
+    assert [(name, item["release"]) for name, item in commands.items()] == [("short", "0.28.0"), ("long", "0.10.2")]
+    assert not [finding for finding in commands["short"]["findings"] if finding["severity"] == "error"]
+    assert commands["long"]["findings"][0]["outcome"] == "refused_by_parser"
+
+
+def test_stdin_is_read(longreach: Longreach, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(" ".join(BAD).encode())))
+    code, out, _ = longreach("lint", "-")
+    assert code == 1
+    assert "LR9" in out
+
+
+def test_json_keeps_its_contract(longreach: Longreach) -> None:
+    _, out, err = longreach(
+        "lint", "--json", "--model", "qwen3-32b", "--gpus", "4xRTX4090", "--vllm", "0.32.0", "--", *BAD, "-tp", "4",
+        "--kv-cache-memory-bytes", "10G",
+    )  # fmt: skip
+    document = json.loads(out)
+    assert err == ""
+    assert {"findings", "kv_cache", "release", "commands"} <= document.keys()
+    assert document["findings"][0].keys() == {"code", "severity", "what", "why", "fix", "cause", "outcome"}
+    assert document["kv_cache"]["num_blocks"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no command is given"),
+        (("no-such-file.sh",), "cannot read"),
+        (("--", "echo", "hello"), "does not start a vLLM server"),
+        (("--vllm", "0.99", "--", *GOOD), "0.99"),
+        (("--gpus", "4xNoSuchCard", "--", *GOOD), "NoSuchCard"),
+        (("--model", "no-such-model", "--", *GOOD), "no-such-model"),
+    ],
+    ids=["nothing", "no file", "no server", "no release", "no card", "no model"],
+)
+def test_wrong_usage_is_told_what_why_fix(longreach: Longreach, words: tuple[str, ...], said: str) -> None:
+    code, out, err = longreach("lint", *words)
+    assert code in (1, 2)
+    assert out == ""
+    assert said in err
+    assert "fix:" in err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\x00\xff\xfe", b"", b"# nothing\n", b"a: [", b"\x89PNG\r\n"],
+    ids=["binary", "empty", "comment", "yaml", "png"],
+)
+def test_files_without_a_command_say_so(longreach: Longreach, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "launch.yaml"
+    path.write_bytes(content)
+    code, _, err = longreach("lint", str(path))
+    assert code in (1, 2)
+    assert "fix:" in err
