@@ -14,6 +14,7 @@ from longreach.engine.parsing.dialect import Dialect, get_dialect
 from longreach.engine.parsing.flag_checks import check_values
 from longreach.engine.parsing.parsed import Entry, ParsedCommand, ParseProblem, Use, is_open
 from longreach.engine.parsing.problems import missing_value, stray_words, unknown_flag, unwanted_value
+from longreach.engine.parsing.quoting import explain_quoting
 from longreach.engine.parsing.spelling import HELP, Match, match_option
 from longreach.engine.parsing.words import RefusedError, Word, gather_dotted, insert_config, move_model, normalise
 from longreach.engine.registry import FlagEntry, Registry, get_registry, releases_with_flag
@@ -39,7 +40,8 @@ def parse_arguments(
         draft.problems.append(problem)
     path = next((use.value for use in draft.uses if use.name == "--config" and "=" not in use.tokens[0]), None)
     uses = tuple(sorted(draft.uses, key=lambda use: use.position))
-    return ParsedCommand(entry, draft.model, uses, tuple(draft.problems), registry, path, config is not None)
+    problems = explain_quoting(draft.problems, argv, start)
+    return ParsedCommand(entry, draft.model, uses, problems, registry, path, config is not None)
 
 
 def _find_start(argv: Sequence[str]) -> tuple[Entry, int]:

@@ -21,6 +21,7 @@ class Dialect:
     config_lists: bool  # a YAML list becomes several values; before, one text in brackets
     config_objects: bool  # a YAML mapping becomes JSON; before, Python's text of a dict
     config_negation: bool  # `key: false` of the api_server module becomes `--no-key`; else it is dropped
+    python_compilation: bool  # --compilation-config takes a level or Python's text of a dict
     optimization: tuple[str, ...]  # what `-O3` turns into; empty: argparse's own reading of a short option
     compilation_dots: str | None  # what `-O` of `-O.key` turns into; None: it is an optimization level
 
@@ -51,4 +52,5 @@ def get_dialect(version: str) -> Dialect:
     known = [row for row in _OPTIMIZATION if version_key(row[0]) <= number]
     _, optimization, dots = known[-1] if known else _OPTIMIZATION[0]
     since = {name: number >= version_key(first) for name, first in _SINCE.items()}
+    since["python_compilation"] = number < version_key("0.9")
     return Dialect(**since, optimization=optimization, compilation_dots=dots)

@@ -128,8 +128,11 @@ def _check_json(
         text = expand_suffixes(value) if entry.settings_are_parsed and dialect.suffixes_in_json else value
         read = json.loads(text)
     except ValueError as error:
-        if not is_open(value):
+        takes_python = dialect.python_compilation and entry.settings == "CompilationConfig"
+        if not is_open(value) and not takes_python:
             yield _bad_json(uses[-1], entry, value, str(error))
+        return
+    if isinstance(read, int) and dialect.python_compilation and entry.settings == "CompilationConfig":
         return
     if entry.settings_are_parsed:
         yield from check_settings(read, entry, uses, registry)

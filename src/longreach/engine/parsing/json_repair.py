@@ -16,7 +16,7 @@ def repair_json(text: str) -> str | None:
     Tried one on top of the other: an outer pair of quotes, escaped quotes, single or curly quotes, Python's constants,
     numbers with suffixes, trailing commas, brackets left open, then words without quotes.
     """
-    for repair in _REPAIRS:
+    for repair in (_read_pairs, *_REPAIRS):
         text = repair(text)
         try:
             value = json.loads(text)
@@ -36,13 +36,24 @@ def _outside_strings(change: Callable[[str], str]) -> Callable[[str], str]:
     return apply
 
 
+def _read_pairs(text: str) -> str:
+    """`image=4,video=1`, which releases up to 0.9 took."""
+    pairs = [item.partition("=") for item in text.split(",")]
+    if not all(equals and name.strip().isidentifier() and value.strip().isdigit() for name, equals, value in pairs):
+        return text
+    return json.dumps({name.strip(): int(value) for name, _, value in pairs})
+
+
 def _strip_quotes(text: str) -> str:
     bare = text.strip()
     return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "'\"" else bare
 
 
 def _unescape(text: str) -> str:
-    return text.replace('\\"', '"') if '\\"' in text and not re.search(r'(?<!\\)"', text) else text
+    """Backslashes that a second shell was meant to take, and the doubled braces of a template."""
+    if text.startswith("{{") and text.endswith("}}") and text.count("{") == text.count("{{") * 2:
+        text = text.replace("{{", "{").replace("}}", "}")
+    return re.sub(r"\\(.)", r"\1", text) if "\\" in text and not re.search(r'(?<!\\)"', text) else text
 
 
 def _straighten(text: str) -> str:

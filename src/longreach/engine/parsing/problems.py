@@ -1,5 +1,6 @@
 """The words for what vLLM's parser refuses: what, why, what to write instead. Pure."""
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -53,9 +54,22 @@ def _fix(successor: Successor, name: str) -> str:
 
 def _near(use: Use, registry: Registry, why: str) -> ParseProblem:
     name = use.spelling
-    near = get_close_matches(name, registry.spellings(), n=3, cutoff=0.75)
+    near = _respelled(name, registry) or get_close_matches(name, registry.spellings(), n=3, cutoff=0.75)
     fix = f"did you mean {' or '.join(near)}?" if near else f"remove {name}"
     return ParseProblem("unknown_flag", f"vLLM {registry.version} has no {name}", why, fix, use, suggestion=tuple(near))
+
+
+def _respelled(name: str, registry: Registry) -> list[str]:
+    """`-max-model-len` with its second dash, `-tp4` as `-tp=4`."""
+    if name.startswith("--"):
+        return []
+    if registry.find(f"-{name}") is not None:
+        return [f"-{name}"]
+    glued = _SHORT_WITH_NUMBER.fullmatch(name)
+    return [f"{glued[1]}={glued[2]}"] if glued and registry.find(glued[1]) is not None else []
+
+
+_SHORT_WITH_NUMBER = re.compile(r"(-[a-z]+)(\d+)")
 
 
 def missing_value(use: Use) -> ParseProblem:

@@ -30,7 +30,11 @@ def check_settings(read: object, entry: FlagEntry, uses: Sequence[Use], registry
     assert entry.settings is not None
     if not isinstance(read, Mapping):
         why = f"it fills {entry.settings}, so it takes an object in braces"
-        yield ParseProblem("bad_json", f"{entry.name} is not a JSON object", why, f"{entry.name} '{{...}}'", uses[-1])
+        level = next((key for key in ("mode", "level") if key in registry.settings.get(entry.settings, {})), None)
+        meant = f'{{"{level}": {read}}}' if level is not None and isinstance(read, int) else None
+        fix = f"{entry.name} '{meant or '{...}'}'"
+        what, suggestion = f"{entry.name} {read!r} is not a JSON object", () if meant is None else (meant,)
+        yield ParseProblem("bad_json", what, why, fix, uses[-1], suggestion=suggestion)
         return
     for said in _check_object(read, entry.settings, (), registry):
         use = next((use for use in uses if use.path[: len(said.path)] == said.path[: len(use.path)]), uses[-1])
@@ -83,7 +87,7 @@ def _unknown_key(key: str, settings: str, path: tuple[str, ...], registry: Regis
         return
     releases = releases_with_setting(settings, key)
     span = f"it exists from {releases[0]} to {releases[-1]}" if releases else f"{settings} never had it"
-    near = nearest(key, list(registry.settings[settings]))
+    near = () if releases else nearest(key, list(registry.settings[settings]))
     fix = f"did you mean {' or '.join(near)}?" if near else f"remove {key!r}"
     what = f"key {'.'.join((*path, key))!r} does not exist in vLLM {registry.version}"
     yield _Said("unknown_key", (*path, key), what, f"{span}; vLLM says 'Unexpected keyword argument'", fix, near)
@@ -104,7 +108,9 @@ def _check_key(
 def _wrong_value(value: object, entry: SettingEntry, path: tuple[str, ...]) -> _Said:
     name = ".".join(path)
     if entry.choices and isinstance(value, str | int) and not isinstance(value, bool):
-        names = [str(choice) for choice in entry.choices]
+        names = [choice for choice in entry.choices if isinstance(choice, str)] or [
+            str(choice) for choice in entry.choices
+        ]
         near = nearest(str(value), names)
         fix = f"{name} {near[0]}" if near else f"give {name!r} one of {', '.join(names)}"
         return _Said(
