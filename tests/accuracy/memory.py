@@ -15,6 +15,7 @@ from longreach.hardware.spec import GpuSpec, Machine
 from longreach.model.source import load_model
 from longreach.model.spec import ModelSpec
 from longreach.sizing.memory import MemoryRequest, budget_memory
+from longreach.sizing.rope import rope_table_bytes
 from longreach.units import GIB
 
 
@@ -88,14 +89,16 @@ def request_of(case: Mapping[str, Any]) -> MemoryRequest:
     seen = _seen_bytes(gpu)
     tokens = int(settings.pop("max_num_batched_tokens", 0) or default_max_num_batched_tokens(seen, gpu.name) or 0)
     sequences = int(settings.pop("max_num_seqs", 0) or default_max_num_seqs(seen, gpu.name) or 0)
+    model = _checkpoint(case)
     return MemoryRequest(
-        model=_checkpoint(case),
+        model=model,
         machine=Machine(gpu=gpu, num_gpus=case["num_gpus"], link=None),
         tp_size=case["num_gpus"],
         pp_size=1,
         max_num_batched_tokens=tokens,
         max_num_seqs=min(sequences, tokens),
         release=release,
+        rope_table_bytes=rope_table_bytes(model, None),
         **settings,
     )
 

@@ -59,6 +59,7 @@ def test_the_original_length_may_stand_beside_the_dict() -> None:
 @pytest.mark.parametrize(
     ("name", "rotary_dim"),
     [
+        ("deepseek-v4-flash", 64),
         ("qwen3.6-27b", 64),
         ("qwen3-vl-8b", 128),
         ("deepseek-v3", 64),

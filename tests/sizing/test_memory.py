@@ -92,6 +92,12 @@ def test_utilization_leaves_a_range_to_kv_with_a_best_guess_inside() -> None:
     assert high < 24217 * 2**20 * 0.92 - budget.weights_bytes[0] - budget.other_bytes[0]
 
 
+def test_before_0_32_the_table_of_m_rope_has_four_rows_a_position() -> None:
+    old = replace(REQUEST, release=get_release("0.31.0"), enforce_eager=True)
+    with_table, without = (estimate_rest(replace(old, rope_table_bytes=size)).middle for size in (GIB, 0))
+    assert with_table - without == pytest.approx(GIB)
+
+
 def test_a_larger_share_of_the_card_goes_to_kv_alone() -> None:
     (low, high), (more_low, more_high) = (
         budget_memory(replace(REQUEST, gpu_memory_utilization=share)).kv_bytes or (0, 0) for share in (0.8, 0.9)

@@ -83,6 +83,7 @@ class Release:
     estimates_cudagraph_memory: bool = False  # profiling sets memory aside for CUDA graphs
     counts_collectives: bool = True  # NCCL starts after the first look at free memory, so its buffers count
     sampling_logit_copies: float = 9.6  # float32 logits at the peak of the V1 runner's profile run (it sorts them)
+    mrope_rows: int = 4  # of the cos/sin table for each position of M-RoPE
     model_runner_v2_for: RunnerModels = "few"  # models that the V2 runner serves by default
     offload_chunks_page_aligned: bool = False  # CPU tier chunks rounded up to 4,096 bytes
     offload_sized_in_bytes: bool = False  # cpu_bytes_to_use over all workers; before: num_cpu_blocks
@@ -180,7 +181,7 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ),
     ("0.30.0", {"yarn_needs_max_position_embeddings": True, "log_device_word_generic": True}),
     ("0.31.0", {}),
-    ("0.32.0", {"all_mode_exists": False}),
+    ("0.32.0", {"all_mode_exists": False, "mrope_rows": 1}),
     ("0.33.0", {"gdn_flashinfer_alignment": True}),
 )
 

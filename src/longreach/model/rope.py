@@ -90,7 +90,7 @@ def _partial(text: Fields, rope: Fields) -> float | None:
 def _rotary_dim(decoder: Decoder, rope: Fields, *, full_head_dim: bool) -> int | None:
     text = decoder.text
     head_dim = text.optional_positive("global_head_dim") if full_head_dim else None
-    if text.has("kv_lora_rank"):
+    if text.has("kv_lora_rank", "qk_rope_head_dim"):
         return text.optional_positive("qk_rope_head_dim") if text.values.get("qk_rope_head_dim") else None
     if text.has("rotary_dim"):
         return text.positive("rotary_dim")

@@ -77,12 +77,13 @@ def encoder_bytes(run: ProfileRun) -> float:
 
 
 def encoder_output_bytes(run: ProfileRun) -> float:
-    """The images' embeddings, which stay while the language model runs."""
+    """The images' embeddings, which stay while the language model runs, and buffers for those of deep-stacked layers."""
     tower = _tower(run)
     if tower is None:
         return 0.0
-    width = run.model.hidden_size * tower.outputs_per_token
-    return _encoder_tokens(run, tower) * width * DTYPE_BYTES.get(run.model.dtype, 2)
+    embeddings = _encoder_tokens(run, tower) * tower.outputs_per_token
+    buffers = run.max_num_batched_tokens * (tower.outputs_per_token - 1)
+    return (embeddings + buffers) * run.model.hidden_size * DTYPE_BYTES.get(run.model.dtype, 2)
 
 
 def _tower(run: ProfileRun) -> TowerWidths | None:

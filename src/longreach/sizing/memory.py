@@ -171,10 +171,12 @@ def _capture_sizes(most: int) -> int:
 
 
 def _rope_table(request: MemoryRequest) -> Spread:
-    """Cosines and sines; with M-RoPE most releases build one row a position of the four that the table may take."""
-    rope = request.model.rope
-    rows = 4 if rope is not None and rope.mrope_section else 1
-    return Spread(request.rope_table_bytes / rows, request.rope_table_bytes / rows, request.rope_table_bytes)
+    """Cosines and sines; with M-RoPE the request's bytes are those of four rows a position, which some models still build."""
+    table, rope = request.rope_table_bytes, request.model.rope
+    if rope is None or not rope.mrope_section:
+        return Spread(table, table, table)
+    built = table * request.release.mrope_rows / 4
+    return Spread(built, built, table)
 
 
 def _sum(parts: Sequence[Spread]) -> Spread:

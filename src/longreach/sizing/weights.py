@@ -20,11 +20,11 @@ _BITS: dict[str, tuple[float, float]] = {  # of a body parameter, scales include
     "nvfp4": (4.5, 5.8),  # publishers leave very different shares of a model at 16 or 8 bits
     "mxfp4": (4.25, 5.0),  # experts only; kernels pad them
 }
-_LIKELY = {"w4a16": 0.2, "w4a8-int8": 0.2, "nvfp4": 0.4}  # where between least and most published checkpoints lie
-_LIKELY_ELSE = 0.3
+_LIKELY = {"nvfp4": 0.2}  # where between least and most bits published checkpoints lie
+_LIKELY_ELSE = 0.1
 _LOADED_MORE = 1.03  # of the file's bytes, at most: kernels repack and keep buffers
 _LOADED_MORE_BY_METHOD = {"mxfp4": 1.1}  # experts padded to whole tiles
-_LIKELY_MORE = {"mxfp4": 1.09, "nvfp4": 1.02}  # of the file's bytes, as loaded ones show; others load as they lie
+_LIKELY_MORE = {"mxfp4": 1.085, "nvfp4": 1.025}  # of the file's bytes, for experts in tiles; others load as they lie
 _LOADED_BUFFERS_BYTES = 0.1 * GIB
 _ROUNDED = (0.98, 1.02)  # of bytes that a publisher rounded to two or three digits
 _ABOUT = (0.97, 1.06)  # of "about 220 GB": some say GB and mean GiB
@@ -67,7 +67,7 @@ def plan_weights(
     low = file.low * kept * least / tp_size
     high = (file.high * most / tp_size + most * (latent + norms)) * loaded + _LOADED_BUFFERS_BYTES
     likely = file.middle * kept * (least + most) / 2 / tp_size + latent * most
-    likely *= _LIKELY_MORE.get(model.weights.quantization, 1.0)
+    likely *= _LIKELY_MORE.get(model.weights.quantization, 1.0) if model.is_moe else 1.0
     return WeightsPlan((int(low), int(high)), certainty, source, int(min(max(likely, low), high)))
 
 
