@@ -3,15 +3,20 @@
 from tests.rules import (
     cases_capacity,
     cases_concurrency,
+    cases_foreign,
     cases_gpus,
     cases_offload,
     cases_rope,
     cases_scheduler,
     cases_serving,
+    cases_written,
 )
 from tests.rules.case import Case
 
-CASES: tuple[Case, ...] = tuple(
+from longreach.rules.deployment import Deployment
+from longreach.rules.written import WrittenCommand
+
+CASES: tuple[Case[Deployment], ...] = tuple(
     sorted(
         (
             *cases_capacity.CASES,
@@ -21,7 +26,13 @@ CASES: tuple[Case, ...] = tuple(
             *cases_scheduler.CASES,
             *cases_gpus.CASES,
             *cases_serving.CASES,
+            *cases_foreign.DEPLOYMENT_CASES,
         ),
         key=lambda case: case.rule.kind.code,
     )
 )
+
+COMMAND_CASES: tuple[Case[WrittenCommand], ...] = tuple(
+    sorted((*cases_written.CASES, *cases_foreign.COMMAND_CASES), key=lambda case: case.rule.kind.code)
+)
+"""Of the rules over the words of a foreign command."""

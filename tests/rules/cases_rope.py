@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.rules.case import Case
-from tests.rules.deployments import DENSE, HYBRID, YARN_3, with_model, with_options
+from tests.rules.deployments import DENSE, HYBRID, QWEN3_32B, YARN_3, with_model, with_options
 
 from longreach.engine.options import YarnOptions
 from longreach.engine.release import get_release
@@ -19,6 +19,11 @@ _UNSCALED = replace(with_options(HYBRID, yarn=None), rope=_PLANNED)
 _NATIVE = with_options(HYBRID, yarn=None, max_model_len=262_144)
 _TEXT_YARN = YarnOptions(4.0, 32_768, (), (("rope_theta", 1e6),))
 _TEXT = with_options(DENSE, yarn=_TEXT_YARN, max_model_len=131_072)
+assert QWEN3_32B.rope is not None
+_OTHER_BASE = replace(QWEN3_32B.rope, theta=5e6)
+_DROPPED = with_options(
+    _TEXT, yarn=replace(_TEXT_YARN, rope_parameters=())
+)  # its class fills in 1e6, the model's own base
 
 CASES = (
     Case(rope.yarn_missing, _UNSCALED, (HYBRID, _NATIVE, replace(DENSE, rope=_OUT_OF_REACH))),
@@ -54,8 +59,14 @@ CASES = (
     ),
     Case(
         rope.rope_theta_lost,
-        with_options(_TEXT, yarn=replace(_TEXT_YARN, rope_parameters=())),
-        (_TEXT, DENSE, with_options(HYBRID, yarn=replace(YARN_3, rope_parameters=())), with_model(_TEXT, rope=None)),
+        with_model(_DROPPED, rope=_OTHER_BASE),
+        (
+            _TEXT,
+            _DROPPED,
+            DENSE,
+            with_options(HYBRID, yarn=replace(YARN_3, rope_parameters=())),
+            with_model(_TEXT, rope=None),
+        ),
     ),
     Case(
         rope.rope_table_bytes,

@@ -3,29 +3,32 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.rules.case import Case
-from tests.rules.cases import CASES
+from tests.rules.cases import CASES, COMMAND_CASES
 from tests.rules.deployments import count
 from tests.rules.observed_examples import EXAMPLES
 from tests.rules.write_pages import PAGES, outdated
 
+from longreach.rules.deployment import Deployment
 from longreach.rules.explain import explain
 from longreach.rules.finding import Finding, FindingKind
-from longreach.rules.registry import KINDS, RULES
+from longreach.rules.registry import COMMAND_RULES, KINDS, RULES
 from longreach.rules.remedy import apply_remedy
 
-FINDINGS = (*(finding for case in CASES for finding in case.rule.check(case.fires)), *EXAMPLES)
+ALL_CASES: tuple[Case[Any], ...] = (*CASES, *COMMAND_CASES)
+FINDINGS = (*(finding for case in ALL_CASES for finding in case.rule.check(case.fires)), *EXAMPLES)
 NAMES = ("TP", "YaRN", "MTP", "NCCL", "KV", "FP8", "CPU", "VLLM_")
 
 
-def by_code(case: Case) -> str:
+def by_code(case: Case[Any]) -> str:
     return case.rule.kind.code
 
 
-@pytest.mark.parametrize("case", CASES, ids=by_code)
-def test_rule_speaks_on_its_case_under_its_own_code(case: Case) -> None:
+@pytest.mark.parametrize("case", ALL_CASES, ids=by_code)
+def test_rule_speaks_on_its_case_under_its_own_code(case: Case[Any]) -> None:
     found = list(case.rule.check(case.fires))
     assert found
     assert {(finding.code, finding.severity, finding.cause) for finding in found} == {
@@ -33,8 +36,8 @@ def test_rule_speaks_on_its_case_under_its_own_code(case: Case) -> None:
     }
 
 
-@pytest.mark.parametrize("case", CASES, ids=by_code)
-def test_rule_is_silent_on_near_deployments(case: Case) -> None:
+@pytest.mark.parametrize("case", ALL_CASES, ids=by_code)
+def test_rule_is_silent_on_near_deployments(case: Case[Any]) -> None:
     assert case.silent
     assert [list(case.rule.check(deployment)) for deployment in case.silent] == [[]] * len(case.silent)
 
@@ -42,6 +45,7 @@ def test_rule_is_silent_on_near_deployments(case: Case) -> None:
 def test_every_rule_has_a_case_and_every_observed_kind_an_example() -> None:
     assert sorted({finding.code for finding in FINDINGS}) == [kind.code for kind in KINDS]
     assert sorted(case.rule.kind.code for case in CASES) == sorted(rule.kind.code for rule in RULES)
+    assert sorted(case.rule.kind.code for case in COMMAND_CASES) == sorted(rule.kind.code for rule in COMMAND_RULES)
 
 
 @pytest.mark.parametrize("field", ["code", "cause", "title"])
@@ -52,7 +56,7 @@ def test_no_two_kinds_share_a(field: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
 def test_kind_is_well_formed(kind: FindingKind) -> None:
-    assert re.fullmatch(r"LR[1-8]\d\d", kind.code)
+    assert re.fullmatch(r"LR[1-9]\d\d", kind.code)
     assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)+", kind.cause)
     assert not kind.title.endswith(".")
 
@@ -88,7 +92,7 @@ REMEDIES = [(case, finding) for case in CASES for finding in case.rule.check(cas
 
 
 @pytest.mark.parametrize(("case", "finding"), REMEDIES, ids=[finding.code for _, finding in REMEDIES])
-def test_remedy_makes_its_finding_vanish(case: Case, finding: Finding) -> None:
+def test_remedy_makes_its_finding_vanish(case: Case[Deployment], finding: Finding) -> None:
     assert finding.remedy is not None
     cured = count(replace(case.fires, options=apply_remedy(case.fires.options, finding.remedy)))
     assert finding.what not in [left.what for left in case.rule.check(cured)]

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.rules.case import render
-from tests.rules.cases import CASES
+from tests.rules.cases import CASES, COMMAND_CASES
 from tests.rules.observed_examples import EXAMPLES
 
 from longreach.rules.finding import FindingKind
-from longreach.rules.registry import KINDS, RULES
-from longreach.rules.rule import Rule
+from longreach.rules.registry import COMMAND_RULES, KINDS, RULES
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "src/longreach/rules/pages"
@@ -23,7 +22,11 @@ _MARK = "<!-- codes -->\n"
 
 def examples() -> dict[str, str]:
     """The example finding of each code as a terminal shows it: the first that its case gives."""
-    found = [*EXAMPLES, *(finding for case in CASES for finding in case.rule.check(case.fires))]
+    found = [
+        *EXAMPLES,
+        *(finding for case in CASES for finding in case.rule.check(case.fires)),
+        *(finding for case in COMMAND_CASES for finding in case.rule.check(case.fires)),
+    ]
     return {finding.code: render(finding) for finding in reversed(found)}
 
 
@@ -34,8 +37,9 @@ def heading_of(kind: FindingKind) -> str:
 
 def releases_of(code: str) -> str:
     """Which vLLM releases the rule holds for, in words."""
-    found: Rule | None = next((rule for rule in RULES if rule.kind.code == code), None)
-    first, last = (found.first_release, found.last_release) if found else (None, None)
+    spans = {rule.kind.code: (rule.first_release, rule.last_release) for rule in RULES}
+    spans |= {rule.kind.code: (rule.first_release, rule.last_release) for rule in COMMAND_RULES}
+    first, last = spans.get(code, (None, None))
     if first is None and last is None:
         return "every known vLLM release"
     return (

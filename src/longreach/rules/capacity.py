@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from longreach.hardware.spec import GpuSpec
+from longreach.model.spec import AttentionLayer, MlaLayer
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
@@ -13,7 +14,9 @@ from longreach.units import format_bytes
 _TWO_BYTE_KV = ("bfloat16", "float16")
 
 
-@rule("LR103", "error", "kv_too_small_for_max_len", "max-model-len does not fit the KV cache")
+@rule(
+    "LR103", "error", "kv_too_small_for_max_len", "max-model-len does not fit the KV cache", outcome="refused_at_start"
+)
 def kv_too_small_for_max_len(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine refuses to start unless one request of max-model-len fits the GPUs' KV cache."""
     capacity = deployment.capacity
@@ -41,7 +44,8 @@ def _what_the_cache_holds(deployment: Deployment, capacity: KvCapacity) -> str:
         return (
             f"weights and the engine's own use leave at most {format_bytes(room[1])} of {gpus}, and {needed} is needed"
         )
-    place = f"{format_bytes(capacity.available_bytes_per_gpu)} on {gpus}"
+    most = "at most " if deployment.is_foreign and capacity.certainty == "estimate" else ""
+    place = f"{most}{format_bytes(capacity.available_bytes_per_gpu)} on {gpus}"
     if len(capacity.groups) == 1:
         per_token = capacity.bytes_per_block // capacity.block_size
         tokens = capacity.num_blocks * capacity.block_size * deployment.options.decode_context_parallel_size
@@ -97,6 +101,8 @@ def null_block_reserved(deployment: Deployment) -> Iterator[Diagnosis]:
     capacity = deployment.capacity
     if capacity is None or capacity.num_blocks != capacity.blocks_per_request:
         return
+    if deployment.is_foreign and capacity.certainty == "estimate":
+        return  # a coincidence
     outcome = (
         "the start-up check subtracts it from 0.29 on"
         if deployment.release.null_block_reserved
@@ -112,7 +118,13 @@ def null_block_reserved(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR105", "error", "offload_does_not_extend_request", "an offload tier does not make a longer request fit")
+@rule(
+    "LR105",
+    "error",
+    "offload_does_not_extend_request",
+    "an offload tier does not make a longer request fit",
+    outcome="refused_at_start",
+)
 def offload_does_not_extend_request(deployment: Deployment) -> Iterator[Diagnosis]:
     """The start-up check counts GPU bytes only, and attention reads only resident GPU blocks."""
     capacity, offload = deployment.capacity, deployment.options.offload
@@ -127,7 +139,13 @@ def offload_does_not_extend_request(deployment: Deployment) -> Iterator[Diagnosi
     )
 
 
-@rule("LR106", "warning", "reserve_full_isl_adds_no_capacity", "--no-scheduler-reserve-full-isl cannot raise capacity")
+@rule(
+    "LR106",
+    "warning",
+    "reserve_full_isl_adds_no_capacity",
+    "--no-scheduler-reserve-full-isl cannot raise capacity",
+    outcome="no_effect",
+)
 def reserve_full_isl_adds_no_capacity(deployment: Deployment) -> Iterator[Diagnosis]:
     """The flag removes an admission test; the start-up check does not look at it."""
     capacity = deployment.capacity
@@ -144,18 +162,25 @@ def reserve_full_isl_adds_no_capacity(deployment: Deployment) -> Iterator[Diagno
 
 
 @rule(
-    "LR107", "error", "max_num_seqs_exceeds_state_blocks", "max-num-seqs exceeds the blocks that hold recurrent state"
+    "LR107",
+    "error",
+    "max_num_seqs_exceeds_state_blocks",
+    "max-num-seqs exceeds the blocks that hold recurrent state",
+    outcome="refused_at_start",
+    first="0.18.0",
 )
 def max_num_seqs_exceeds_state_blocks(deployment: Deployment) -> Iterator[Diagnosis]:
     """With full CUDA graphs every decoding sequence needs a state block; capture refuses a batch larger than the pool."""
-    capacity, options = deployment.capacity, deployment.options
-    if capacity is None or deployment.num_recurrent_layers == 0 or deployment.max_num_seqs <= capacity.num_blocks:
-        return
-    if capacity.num_blocks == 0:
-        return  # nothing starts, whatever the limit
-    if options.enforce_eager or options.cudagraph_mode in ("NONE", "PIECEWISE"):
+    capacity, options, most_bytes = deployment.capacity, deployment.options, deployment.kv_most_bytes
+    if capacity is None or deployment.num_recurrent_layers == 0 or deployment.machine.device_type == "cpu":
         return
     most = capacity.num_blocks
+    if deployment.is_foreign and most_bytes is not None:
+        most = most_bytes // capacity.bytes_per_block
+    if most == 0 or deployment.max_num_seqs <= most:
+        return  # without blocks nothing starts, whatever the limit
+    if options.enforce_eager or options.cudagraph_mode in ("NONE", "PIECEWISE"):
+        return
     yield Diagnosis(
         f"max-num-seqs {deployment.max_num_seqs} exceeds the {most} KV cache blocks",
         f"{deployment.num_recurrent_layers} recurrent layers need one state block for each decoding sequence, and full "
@@ -165,21 +190,58 @@ def max_num_seqs_exceeds_state_blocks(deployment: Deployment) -> Iterator[Diagno
     )
 
 
-@rule("LR116", "error", "architecture_not_in_release", "this vLLM release does not know the model's architecture")
+@rule(
+    "LR116",
+    "error",
+    "architecture_not_in_release",
+    "this vLLM release does not know the model's architecture",
+    outcome="refused_at_start",
+)
 def architecture_not_in_release(deployment: Deployment) -> Iterator[Diagnosis]:
     """Architectures come with a release, and a few have gone."""
+    if deployment.is_foreign or _knows_architecture(deployment):
+        return
     model, release = deployment.model, deployment.release
-    if model.architecture_releases is None:
-        return
-    first, last = model.architecture_releases
-    if _version(first) <= release.number <= _version(last):
-        return
-    too_old = release.number < _version(first)
+    first_and_last, other = _its_releases(deployment)
     yield Diagnosis(
         f"vLLM {release.version} does not know {model.architecture}",
-        f"the class of '{model.name}' is registered from {first} to {last} of the releases read",
-        f"use vLLM {first if too_old else last} {'or later' if too_old else 'or earlier'}",
+        f"the class of '{model.name}' is registered {first_and_last}",
+        other,
     )
+
+
+@rule("LR128", "warning", "model_too_new", "this vLLM release has no class of its own for the model")
+def model_too_new(deployment: Deployment) -> Iterator[Diagnosis]:
+    """A fork or a plug-in may have it; else vLLM takes the class of transformers where it can, or refuses."""
+    if not deployment.is_foreign or _knows_architecture(deployment):
+        return
+    model, release = deployment.model, deployment.release
+    plain = all(isinstance(layer, AttentionLayer | MlaLayer) for layer in model.layers)
+    outcome = (
+        "takes the class that transformers has, which is slower and needs more memory, or refuses the model"
+        if plain
+        else "refuses the model as not supported: no class of transformers serves its layers"
+    )
+    first_and_last, other = _its_releases(deployment)
+    yield Diagnosis(
+        f"vLLM {release.version} has no class of its own for {model.architecture}",
+        f"it is registered {first_and_last}; {release.version} {outcome}",
+        other,
+    )
+
+
+def _its_releases(deployment: Deployment) -> tuple[str, str]:
+    """Where the class is registered, and the release to use instead."""
+    assert deployment.model.architecture_releases is not None
+    first, last = deployment.model.architecture_releases
+    if deployment.release.number < _version(first):
+        return f"from {first} on", f"use vLLM {first} or later"
+    return f"up to {last}", f"use vLLM {last} or earlier"
+
+
+def _knows_architecture(deployment: Deployment) -> bool:
+    releases = deployment.model.architecture_releases
+    return releases is None or _version(releases[0]) <= deployment.release.number <= _version(releases[1])
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -187,7 +249,13 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
 
 
-@rule("LR118", "warning", "cpu_offload_moves_weights", "--cpu-offload-gb does not make room for a longer request")
+@rule(
+    "LR118",
+    "warning",
+    "cpu_offload_moves_weights",
+    "--cpu-offload-gb does not make room for a longer request",
+    outcome="no_effect",
+)
 def cpu_offload_moves_weights(deployment: Deployment) -> Iterator[Diagnosis]:
     """It moves weights, not KV; the bytes it frees must still be given to KV."""
     capacity = deployment.capacity
@@ -211,5 +279,6 @@ RULES: tuple[Rule, ...] = (
     reserve_full_isl_adds_no_capacity,
     max_num_seqs_exceeds_state_blocks,
     architecture_not_in_release,
+    model_too_new,
     cpu_offload_moves_weights,
 )

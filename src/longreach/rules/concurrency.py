@@ -96,7 +96,7 @@ def window_capacity_depends_on_chunk(deployment: Deployment) -> Iterator[Diagnos
 def printed_tokens_depend_on_length(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine prints concurrency x length; state blocks are paid once per request, so short requests hold less."""
     capacity, request = deployment.capacity, deployment.kv_request
-    if capacity is None or request is None or not deployment.model.is_hybrid:
+    if capacity is None or request is None or not deployment.model.is_hybrid or deployment.is_foreign:
         return
     if not capacity.starts or deployment.max_model_len <= _OTHER_LENGTH:
         return
@@ -114,7 +114,7 @@ def printed_tokens_depend_on_length(deployment: Deployment) -> Iterator[Diagnosi
 def kv_capacity_estimated(deployment: Deployment) -> Iterator[Diagnosis]:
     """The layout or the bytes behind the number are not known exactly."""
     capacity = deployment.capacity
-    if capacity is None or capacity.certainty != "estimate":
+    if capacity is None or capacity.certainty != "estimate" or deployment.is_foreign:
         return
     yield Diagnosis(
         f"the KV capacity of {capacity.kv_capacity_tokens} tokens is an estimate",
@@ -130,12 +130,15 @@ def one_request_fills_cache(deployment: Deployment) -> Iterator[Diagnosis]:
     capacity = deployment.capacity
     if capacity is None or not capacity.starts or capacity.max_concurrency >= 2 or deployment.concurrency == 1:
         return
+    if deployment.is_foreign and capacity.certainty == "estimate":
+        return
     share = capacity.blocks_per_request / capacity.num_blocks
     yield Diagnosis(
         f"one request of {deployment.max_model_len} tokens takes {share:.0%} of the KV cache",
         f"{capacity.blocks_per_request} of {capacity.num_blocks} blocks: a second one of that length waits until the "
         "first ends, and short ones beside it are evicted from the prefix cache",
-        "send the longest prompts one after another, or limit them with --concurrency 1 in the plan",
+        "send the longest prompts one after another"
+        + ("" if deployment.is_foreign else ", or limit them with --concurrency 1 in the plan"),
     )
 
 

@@ -7,6 +7,7 @@ from longreach.engine.release import Release
 from longreach.forecast.values import SpeedForecast, TierForecast
 from longreach.hardware.spec import Machine
 from longreach.model.spec import IndexerLayer, MlaLayer, ModelSpec, RecurrentLayer
+from longreach.sizing.kv_cache import size_kv_cache
 from longreach.sizing.values import KvCacheRequest, KvCapacity, MemoryBudget, RopePlan, TierCapacity
 
 
@@ -96,6 +97,17 @@ class Deployment:
         return low, high
 
     @property
+    def kv_most_bytes(self) -> int | None:
+        """More than KV can ever get on one GPU: what was asked for, else all but the weights at their least. None: not known."""
+        if self.options.kv_cache_memory_bytes is not None:
+            return self.options.kv_cache_memory_bytes
+        memory = self.memory
+        if memory is None or memory.gpu_total_bytes is None or memory.weights_bytes is None:
+            return None
+        share = self.options.gpu_memory_utilization or self.release.default_gpu_memory_utilization
+        return max(int(memory.gpu_total_bytes[1] * share) - memory.weights_bytes[0], 0)
+
+    @property
     def num_recurrent_layers(self) -> int:
         """Layers that keep a constant state per sequence."""
         return sum(isinstance(layer, RecurrentLayer) for layer in self.model.layers)
@@ -104,6 +116,13 @@ class Deployment:
     def speed_at_full_length(self) -> SpeedForecast | None:
         """The forecast for a prompt of max_model_len; None when there is none."""
         return max(self.speed, key=lambda speed: speed.prompt_tokens, default=None)
+
+    @property
+    def block_size(self) -> int | None:
+        """Tokens of a KV block; None where the cache was not counted."""
+        if self.capacity is not None:
+            return self.capacity.block_size
+        return None if self.kv_request is None else size_kv_cache(self.kv_request).block_size
 
     @property
     def has_mla(self) -> bool:

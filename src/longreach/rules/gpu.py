@@ -18,7 +18,7 @@ def _major(gpu: GpuSpec) -> int | None:
     return int(text) if text.isdigit() else None
 
 
-@rule("LR516", "error", "gpu_without_bf16", "the GPU has no bfloat16")
+@rule("LR516", "error", "gpu_without_bf16", "the GPU has no bfloat16", outcome="refused_at_start")
 def gpu_without_bf16(deployment: Deployment) -> Iterator[Diagnosis]:
     """Ampere is the first architecture with bfloat16; asked for by name, it is refused below."""
     gpu, model = deployment.machine.gpu, deployment.model
@@ -107,7 +107,7 @@ def fp4_weights_only_smaller(deployment: Deployment) -> Iterator[Diagnosis]:
 def gpu_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
     """Without the card nothing can be said about memory and speed."""
     machine = deployment.machine
-    if machine.gpu is not None or machine.device_type == "cpu":
+    if machine.gpu is not None or machine.device_type == "cpu" or deployment.is_foreign:
         return
     yield Diagnosis(
         f"the {machine.num_gpus or 1} GPU(s) of this machine are not known",

@@ -55,7 +55,7 @@ def fp8_kv_emulated(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR123", "error", "fp8_kv_unsupported", "the GPU cannot store FP8 KV")
+@rule("LR123", "error", "fp8_kv_unsupported", "the GPU cannot store FP8 KV", outcome="refused_at_start")
 def fp8_kv_unsupported(deployment: Deployment) -> Iterator[Diagnosis]:
     """No backend converts FP8 on this card."""
     gpu, dtype = deployment.machine.gpu, deployment.kv_cache_dtype
@@ -83,7 +83,13 @@ def fp8_kv_uncalibrated(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR125", "error", "no_backend_for_kv_dtype", "no attention backend takes this KV data type on this GPU")
+@rule(
+    "LR125",
+    "error",
+    "no_backend_for_kv_dtype",
+    "no attention backend takes this KV data type on this GPU",
+    outcome="refused_at_start",
+)
 def no_backend_for_kv_dtype(deployment: Deployment) -> Iterator[Diagnosis]:
     """The backends of this capability are known, and none of them accepts the KV data type."""
     gpu, asked = deployment.machine.gpu, deployment.options.kv_cache_dtype

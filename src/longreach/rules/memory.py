@@ -5,16 +5,19 @@ from collections.abc import Iterator
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.sizing.values import MemoryBudget
 from longreach.units import format_bytes
 
 _CPU_SPACE = "VLLM_CPU_KVCACHE_SPACE"
 
 
-@rule("LR101", "error", "weights_exceed_gpu", "weights and KV cache do not fit the GPU")
+@rule("LR101", "error", "weights_exceed_gpu", "weights and KV cache do not fit the GPU", outcome="refused_at_start")
 def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
     """Even the low ends of all parts add up to more than one GPU has."""
     memory, room = deployment.memory, deployment.kv_room_bytes
     if memory is None or memory.fits is not False or memory.gpu_total_bytes is None:
+        return
+    if deployment.is_foreign and not _weights_alone_exceed(memory):
         return
     total = format_bytes(memory.gpu_total_bytes[1])
     parts = (("weights", memory.weights_bytes), ("activations and graphs", memory.other_bytes), ("KV", memory.kv_bytes))
@@ -34,12 +37,24 @@ def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
+def _weights_alone_exceed(memory: MemoryBudget) -> bool:
+    """Beside the KV that was asked for, without the engine's own use, which is no more than expected."""
+    if memory.gpu_total_bytes is None or memory.weights_bytes is None:
+        return False
+    asked = memory.kv_bytes[0] if memory.kv_certainty == "exact" and memory.kv_bytes is not None else 0
+    return memory.weights_bytes[0] + asked > memory.gpu_total_bytes[1]
+
+
 @rule("LR102", "warning", "memory_cannot_tell", "whether everything fits the GPU cannot be told")
 def memory_cannot_tell(deployment: Deployment) -> Iterator[Diagnosis]:
     """The asked KV bytes lie between what is surely and what is perhaps left."""
     memory, room = deployment.memory, deployment.kv_room_bytes
-    if memory is None or memory.fits is not None or memory.kv_bytes is None or room is None:
+    if memory is None or memory.kv_bytes is None or room is None:
         return
+    if memory.fits is not None and not (deployment.is_foreign and memory.fits is False):
+        return
+    if deployment.is_foreign and (memory.kv_certainty != "exact" or _weights_alone_exceed(memory)):
+        return  # nothing was asked for that could be too much; LR101
     asked, surely = memory.kv_bytes[1], max(room[0], 0)
     yield Diagnosis(
         f"whether {format_bytes(asked)} of KV cache fit beside the weights cannot be told",
@@ -53,7 +68,7 @@ def memory_cannot_tell(deployment: Deployment) -> Iterator[Diagnosis]:
 def weights_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
     """Without the checkpoint's bytes nothing can be said about what is left to KV."""
     memory = deployment.memory
-    if memory is None or memory.weights_bytes is not None:
+    if memory is None or memory.weights_bytes is not None or deployment.is_foreign:
         return
     yield Diagnosis(
         f"the bytes of the weights of '{deployment.model.name}' are not known",
@@ -67,7 +82,7 @@ def weights_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
 def kv_memory_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
     """Nothing can be counted without bytes: the verdict is unknown."""
     memory, machine = deployment.memory, deployment.machine
-    if memory is None or memory.kv_bytes is not None:
+    if memory is None or memory.kv_bytes is not None or deployment.is_foreign:
         return
     if machine.device_type == "cpu":
         why = f"{machine.num_gpus} GPUs are there: on a CPU vLLM takes as much memory as it is told to"
@@ -85,7 +100,13 @@ def kv_memory_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
     yield Diagnosis(f"the KV cache of '{deployment.model.name}' cannot be counted: its memory is not known", why, fix)
 
 
-@rule("LR115", "advice", "utilization_ignored", "gpu-memory-utilization has no effect beside explicit KV bytes")
+@rule(
+    "LR115",
+    "advice",
+    "utilization_ignored",
+    "gpu-memory-utilization has no effect beside explicit KV bytes",
+    outcome="no_effect",
+)
 def utilization_ignored(deployment: Deployment) -> Iterator[Diagnosis]:
     """Explicit KV bytes win; only the check of free memory at start still reads the share."""
     options = deployment.options
@@ -99,7 +120,13 @@ def utilization_ignored(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR117", "warning", "cpu_kvcache_space_overrides", "VLLM_CPU_KVCACHE_SPACE overrides explicit KV bytes")
+@rule(
+    "LR117",
+    "warning",
+    "cpu_kvcache_space_overrides",
+    "VLLM_CPU_KVCACHE_SPACE overrides explicit KV bytes",
+    outcome="no_effect",
+)
 def cpu_kvcache_space_overrides(deployment: Deployment) -> Iterator[Diagnosis]:
     """The CPU build reads the variable first, in whole GiB."""
     options, space = deployment.options, dict(deployment.options.env).get(_CPU_SPACE)

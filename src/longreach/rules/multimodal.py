@@ -15,11 +15,21 @@ _FLAGS = {
 }
 
 
+_TEXT_ONLY_SINCE = (0, 17)
+
+
 def _given(options: EngineOptions) -> list[str]:
     return [field for field in _FLAGS if getattr(options, field) is not None]
 
 
-@rule("LR701", "advice", "mm_options_on_text_model", "multimodal flags do nothing on a text model")
+@rule(
+    "LR701",
+    "advice",
+    "mm_options_on_text_model",
+    "multimodal flags do nothing on a text model",
+    outcome="no_effect",
+    first="0.10.1",
+)
 def mm_options_on_text_model(deployment: Deployment) -> Iterator[Diagnosis]:
     """Accepted silently; only the IPC memory is still taken from KV."""
     given = _given(deployment.options)
@@ -29,6 +39,28 @@ def mm_options_on_text_model(deployment: Deployment) -> Iterator[Diagnosis]:
     yield Diagnosis(
         f"{names} on '{deployment.model.name}', which takes text only",
         f"{deployment.model.architecture} has no image input; vLLM accepts the flags without a message",
+        f"leave {names} out",
+        Remedy(tuple((field, None) for field in given)),
+    )
+
+
+@rule(
+    "LR711",
+    "error",
+    "mm_options_refused_on_text_model",
+    "multimodal flags are refused for a text model",
+    last="0.10.0",
+    outcome="refused_at_start",
+)
+def mm_options_refused_on_text_model(deployment: Deployment) -> Iterator[Diagnosis]:
+    """From 0.10.1 on they are accepted and do nothing (LR701)."""
+    given = [field for field in _given(deployment.options) if field != "mm_ipc_gpu_memory_gb"]
+    if deployment.model.is_multimodal or not given:
+        return
+    names = ", ".join(_FLAGS[field] for field in given)
+    yield Diagnosis(
+        f"{names} on '{deployment.model.name}', which takes text only",
+        f"vLLM {deployment.release.version} stops: '`{given[0]}` is only supported for multimodal models.'",
         f"leave {names} out",
         Remedy(tuple((field, None) for field in given)),
     )
@@ -56,13 +88,19 @@ def mm_limits_unset(deployment: Deployment) -> Iterator[Diagnosis]:
     options = deployment.options
     if not deployment.model.is_multimodal or options.limit_mm_per_prompt is not None or options.language_model_only:
         return
+    text_only = "for text alone: --language-model-only; else " if deployment.release.number >= _TEXT_ONLY_SINCE else ""
     yield Diagnosis(
         f"'{deployment.model.name}' takes images and --limit-mm-per-prompt is not set",
         "the default is 999 of each kind per prompt; the tower is loaded and memory for its largest input is set aside "
         "before KV is sized",
-        'for text alone: --language-model-only; else --limit-mm-per-prompt \'{"image": 4, "video": 0}\'',
-        set_option("language_model_only", True),
+        f'{text_only}--limit-mm-per-prompt \'{{"image": 4, "video": 0}}\'',
+        set_option("language_model_only", True) if text_only else None,
     )
 
 
-RULES: tuple[Rule, ...] = (mm_options_on_text_model, mm_ipc_taken_from_kv, mm_limits_unset)
+RULES: tuple[Rule, ...] = (
+    mm_options_on_text_model,
+    mm_options_refused_on_text_model,
+    mm_ipc_taken_from_kv,
+    mm_limits_unset,
+)

@@ -21,7 +21,7 @@ def open_to_network(deployment: Deployment) -> Iterator[Diagnosis]:
     yield Diagnosis(
         f"the server on {options.host} answers everyone who can reach this machine",
         f"vLLM asks for no key unless {_KEY} is set, and then only below /v1",
-        f"set {_KEY} in the environment of longreach up, or listen on 127.0.0.1 behind a gateway or a proxy",
+        f"set {_KEY} in the environment of the server, or listen on 127.0.0.1 behind a gateway or a proxy",
     )
 
 

@@ -8,15 +8,24 @@ from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
 
 _ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+_CUMEM_FLAGS = (
+    "--enable-sleep-mode",
+    "--enable-cumem-allocator",
+)  # their allocator switches the segments off around the pool
 
 
 @rule(
-    "LR308", "error", "expandable_segments_conflict", "offload does not work with expandable segments", first="0.21.0"
+    "LR308",
+    "error",
+    "expandable_segments_conflict",
+    "offload does not work with expandable segments",
+    first="0.21.0",
+    outcome="refused_at_start",
 )
 def expandable_segments_conflict(deployment: Deployment) -> Iterator[Diagnosis]:
     """The connector registers KV memory with the driver; expandable segments move under it."""
     options = deployment.options
-    if options.offload is None:
+    if options.offload is None or any(word.startswith(_CUMEM_FLAGS) for word in options.extra_args):
         return
     guilty = [
         (name, value)
@@ -46,11 +55,19 @@ def answers_not_offloaded(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR310", "error", "hybrid_offload_needs_prefix_caching", "offload on a hybrid model needs prefix caching")
+@rule(
+    "LR310",
+    "error",
+    "hybrid_offload_needs_prefix_caching",
+    "offload on a hybrid model needs prefix caching",
+    outcome="refused_at_start",
+)
 def hybrid_offload_needs_prefix_caching(deployment: Deployment) -> Iterator[Diagnosis]:
     """State and attention blocks share one size only with the prefix cache on."""
     options, model = deployment.options, deployment.model
     if options.offload is None or not model.is_hybrid or deployment.prefix_caching:
+        return
+    if deployment.is_foreign and options.enable_prefix_caching is not False:
         return
     yield Diagnosis(
         f"offload on the hybrid '{model.name}' fails with --no-enable-prefix-caching",
@@ -65,7 +82,7 @@ def hybrid_offload_needs_prefix_caching(deployment: Deployment) -> Iterator[Diag
 def disk_threads_inside_tier(deployment: Deployment) -> Iterator[Diagnosis]:
     """Unknown top-level keys of the connector are ignored silently."""
     offload = deployment.options.offload
-    if offload is None:
+    if offload is None or deployment.is_foreign:
         return
     threads = {"n_read_threads": offload.num_disk_read_threads, "n_write_threads": offload.num_disk_write_threads}
     given = ", ".join(f"{key} {count}" for key, count in threads.items() if count is not None)
@@ -81,18 +98,24 @@ def disk_threads_inside_tier(deployment: Deployment) -> Iterator[Diagnosis]:
 @rule("LR313", "advice", "hybrid_hits_are_coarse", "prefix hits on hybrid models come in large steps")
 def hybrid_hits_are_coarse(deployment: Deployment) -> Iterator[Diagnosis]:
     """A hit needs the recurrent state at the same boundary, which is kept at few places."""
-    capacity, model = deployment.capacity, deployment.model
-    if capacity is None or not model.is_hybrid or not deployment.prefix_caching:
+    block_size, model = deployment.block_size, deployment.model
+    if block_size is None or not model.is_hybrid or not deployment.prefix_caching:
         return
     yield Diagnosis(
-        f"prefix hits of '{model.name}' come in multiples of {capacity.block_size} tokens",
-        f"a prompt below {capacity.block_size} tokens never hits; state is kept at few boundaries, so the second identical "
+        f"prefix hits of '{model.name}' come in multiples of {block_size} tokens",
+        f"a prompt below {block_size} tokens never hits; state is kept at few boundaries, so the second identical "
         "prompt may miss and the third hit (seen on 0.32: 0, 0, then 3840 of 4000 tokens)",
         "none needed; send a prompt three times before you conclude that the cache does not work",
     )
 
 
-@rule("LR314", "error", "offload_on_cpu_platform", "the CPU build refuses the offload connector")
+@rule(
+    "LR314",
+    "error",
+    "offload_on_cpu_platform",
+    "the CPU build refuses the offload connector",
+    outcome="refused_at_start",
+)
 def offload_on_cpu_platform(deployment: Deployment) -> Iterator[Diagnosis]:
     """Only an out-of-tree spec brings a worker for the CPU."""
     offload = deployment.options.offload
@@ -126,12 +149,15 @@ def arc_no_better_than_lru(deployment: Deployment) -> Iterator[Diagnosis]:
     "error",
     "hybrid_offload_needs_hybrid_manager",
     "offload on a hybrid model needs the hybrid KV cache manager",
+    outcome="refused_at_start",
 )
 def hybrid_offload_needs_hybrid_manager(deployment: Deployment) -> Iterator[Diagnosis]:
     """Recurrent layers cannot be counted as full attention."""
     options = deployment.options
     if options.offload is None or not options.disable_hybrid_kv_cache_manager or deployment.num_recurrent_layers == 0:
         return
+    if deployment.is_foreign:
+        return  # LR970
     yield Diagnosis(
         "--disable-hybrid-kv-cache-manager does not go with recurrent layers and offload",
         f"{deployment.num_recurrent_layers} recurrent layers need block tables of their own; the connector handles them "

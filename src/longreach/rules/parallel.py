@@ -19,11 +19,28 @@ _VOCAB_PADDING = 64  # the engine pads the vocabulary to a multiple of this befo
 _GROUP_SIZE = 128  # the usual group of W4A16 checkpoints
 
 
+_MANY_NODES = (
+    "--nnodes",
+    "--node-rank",
+    "--headless",
+    "--data-parallel-size-local",
+    "--data-parallel-address",
+    "--data-parallel-start",
+)
+_DCP_SINCE = (0, 11)
+
+
 def _divisors_below(value: int, limit: int) -> str:
     return ", ".join(str(size) for size in range(1, limit + 1) if value % size == 0)
 
 
-@rule("LR501", "error", "tp_does_not_divide_heads", "the tensor parallel size does not divide the attention heads")
+@rule(
+    "LR501",
+    "error",
+    "tp_does_not_divide_heads",
+    "the tensor parallel size does not divide the attention heads",
+    outcome="refused_at_start",
+)
 def tp_does_not_divide_heads(deployment: Deployment) -> Iterator[Diagnosis]:
     """Each GPU computes whole heads."""
     heads, tp = deployment.model.num_attention_heads, deployment.tp_size
@@ -36,7 +53,13 @@ def tp_does_not_divide_heads(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR502", "error", "tp_does_not_divide_vocabulary", "the tensor parallel size does not divide the vocabulary")
+@rule(
+    "LR502",
+    "error",
+    "tp_does_not_divide_vocabulary",
+    "the tensor parallel size does not divide the vocabulary",
+    outcome="refused_at_start",
+)
 def tp_does_not_divide_vocabulary(deployment: Deployment) -> Iterator[Diagnosis]:
     """Embedding and output head are split by rows, after padding to a multiple of 64."""
     tp, vocabulary = deployment.tp_size, deployment.model.vocab_size
@@ -50,7 +73,13 @@ def tp_does_not_divide_vocabulary(deployment: Deployment) -> Iterator[Diagnosis]
     )
 
 
-@rule("LR503", "error", "tp_splits_kv_heads_unevenly", "KV heads can be neither split nor copied evenly")
+@rule(
+    "LR503",
+    "error",
+    "tp_splits_kv_heads_unevenly",
+    "KV heads can be neither split nor copied evenly",
+    outcome="refused_at_start",
+)
 def tp_splits_kv_heads_unevenly(deployment: Deployment) -> Iterator[Diagnosis]:
     """Either TP divides the KV heads or the KV heads divide TP."""
     tp = deployment.tp_size
@@ -65,7 +94,13 @@ def tp_splits_kv_heads_unevenly(deployment: Deployment) -> Iterator[Diagnosis]:
         )
 
 
-@rule("LR504", "error", "tp_splits_state_unevenly", "the recurrent layers cannot be split evenly")
+@rule(
+    "LR504",
+    "error",
+    "tp_splits_state_unevenly",
+    "the recurrent layers cannot be split evenly",
+    outcome="refused_at_start",
+)
 def tp_splits_state_unevenly(deployment: Deployment) -> Iterator[Diagnosis]:
     """State is split by heads, whole ones only."""
     tp = deployment.tp_size
@@ -100,7 +135,8 @@ def kv_heads_replicated(deployment: Deployment) -> Iterator[Diagnosis]:
     copies = tp // heads
     instances = f"run {copies} instances of --tensor-parallel-size {heads} where the weights fit"
     spread = f"spread the tokens instead of copies with --decode-context-parallel-size {copies}, or "
-    can_spread = not deployment.model.is_hybrid and _why_dcp_is_impossible(deployment, tp, copies) is None
+    has_flag = deployment.release.number >= _DCP_SINCE
+    can_spread = has_flag and not deployment.model.is_hybrid and _why_dcp_is_impossible(deployment, tp, copies) is None
     yield Diagnosis(
         f"each of {heads} KV heads is kept {copies} times on tensor-parallel-size {tp}",
         f"a GPU keeps at least one head: a token takes as many bytes per GPU as with --tensor-parallel-size {heads}",
@@ -109,7 +145,7 @@ def kv_heads_replicated(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR506", "advice", "mla_latent_replicated", "every GPU keeps the whole latent")
+@rule("LR506", "advice", "mla_latent_replicated", "every GPU keeps the whole latent", first="0.11.0")
 def mla_latent_replicated(deployment: Deployment) -> Iterator[Diagnosis]:
     """A latent has no heads to divide."""
     tp, dcp = deployment.tp_size, deployment.options.decode_context_parallel_size
@@ -124,11 +160,11 @@ def mla_latent_replicated(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR507", "error", "world_size_exceeds_gpus", "more GPUs are asked for than there are")
+@rule("LR507", "error", "world_size_exceeds_gpus", "more GPUs are asked for than there are", outcome="refused_at_start")
 def world_size_exceeds_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
     """TP x PP x DP of all instances."""
     options, machine = deployment.options, deployment.machine
-    if machine.device_type == "cpu" or machine.num_gpus == 0:
+    if machine.device_type == "cpu" or machine.num_gpus == 0 or _spans_nodes(deployment):
         return
     needed = deployment.num_gpus_of_all
     if needed <= machine.num_gpus:
@@ -142,7 +178,13 @@ def world_size_exceeds_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR508", "error", "dcp_impossible", "the decode context parallel size cannot be")
+def _spans_nodes(deployment: Deployment) -> bool:
+    """Words by which a command says that more than this machine takes part."""
+    words = deployment.options.extra_args
+    return any(word.replace("_", "-").startswith(_MANY_NODES) for word in words) or "ray" in words
+
+
+@rule("LR508", "error", "dcp_impossible", "the decode context parallel size cannot be", outcome="refused_at_start")
 def dcp_impossible(deployment: Deployment) -> Iterator[Diagnosis]:
     """DCP shares one TP group's copies: it divides TP, and for grouped attention only what is left after the KV heads."""
     tp, dcp = deployment.tp_size, deployment.options.decode_context_parallel_size

@@ -12,6 +12,7 @@ from longreach.rules.rule import Diagnosis, Rule, rule
     "warning",
     "tool_parser_without_auto_choice",
     "a tool parser without --enable-auto-tool-choice does nothing",
+    outcome="no_effect",
 )
 def tool_parser_without_auto_choice(deployment: Deployment) -> Iterator[Diagnosis]:
     """Accepted, and every request with tools is then answered 400."""
@@ -26,7 +27,13 @@ def tool_parser_without_auto_choice(deployment: Deployment) -> Iterator[Diagnosi
     )
 
 
-@rule("LR705", "error", "auto_tool_choice_without_parser", "--enable-auto-tool-choice needs a parser")
+@rule(
+    "LR705",
+    "error",
+    "auto_tool_choice_without_parser",
+    "--enable-auto-tool-choice needs a parser",
+    outcome="refused_at_start",
+)
 def auto_tool_choice_without_parser(deployment: Deployment) -> Iterator[Diagnosis]:
     """The server refuses to start."""
     options, known = deployment.options, deployment.model.tool_call_parsers

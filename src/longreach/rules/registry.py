@@ -19,10 +19,14 @@ from longreach.rules import (
     speed,
     tiers,
     written_env,
+    written_hybrid,
+    written_kv,
     written_names,
     written_offload,
+    written_rope,
     written_serving,
     written_speculation,
+    written_weights,
 )
 from longreach.rules.deployment import Deployment
 from longreach.rules.finding import SEVERITIES, Finding, FindingKind
@@ -62,6 +66,10 @@ COMMAND_RULES: tuple[CommandRule, ...] = tuple(
             *written_env.RULES,
             *written_serving.RULES,
             *written_speculation.RULES,
+            *written_rope.RULES,
+            *written_hybrid.RULES,
+            *written_kv.RULES,
+            *written_weights.RULES,
         ),
         key=lambda rule: rule.kind.code,
     )

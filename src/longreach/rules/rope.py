@@ -5,9 +5,10 @@ from dataclasses import replace
 from math import ceil
 
 from longreach.rules.deployment import Deployment
-from longreach.rules.remedy import set_option
+from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
 from longreach.sizing.kv_cache import size_kv_cache
+from longreach.sizing.overrides import filled_theta
 from longreach.units import MIB, format_bytes
 
 _ALLOW_LONG = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
@@ -18,26 +19,47 @@ def _native_tokens(deployment: Deployment) -> int:
     return deployment.model.native_context_tokens or deployment.model.max_position_embeddings
 
 
-@rule("LR201", "error", "yarn_missing", "max-model-len is beyond the model's positions and nothing stretches them")
+@rule(
+    "LR201",
+    "error",
+    "yarn_missing",
+    "max-model-len is beyond the model's positions and nothing stretches them",
+    outcome="refused_at_start",
+)
 def yarn_missing(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine refuses a length above the derived one."""
     allowed, rope = deployment.model.max_position_embeddings, deployment.rope
-    if deployment.options.yarn is not None or deployment.max_model_len <= allowed:
+    if deployment.options.yarn is not None or deployment.max_model_len <= allowed or _is_silenced(deployment):
         return
     if rope is not None and not rope.reachable:
         return
     ways = [f"--max-model-len {allowed}"]
     if rope is not None and rope.options is not None:
         ways.insert(0, f"--yarn {rope.options.factor:g} in the plan")
+    elif deployment.is_foreign:
+        ways.append("override the rope with YaRN where the publisher states it reaches that length")
     yield Diagnosis(
         f"max-model-len {deployment.max_model_len} is beyond the {allowed} positions of the model",
         f"vLLM derives its limit from max_position_embeddings={allowed} and refuses a larger --max-model-len",
         f"set {', or '.join(ways)}",
-        set_option("yarn", rope.options) if rope is not None and rope.options is not None else None,
+        _remedy_for_length(deployment, allowed),
     )
 
 
-@rule("LR202", "error", "rope_cannot_stretch", "the model's rope cannot reach max-model-len")
+def _is_silenced(deployment: Deployment) -> bool:
+    return dict(deployment.options.env).get(_ALLOW_LONG) not in (None, "0", "")
+
+
+def _remedy_for_length(deployment: Deployment, allowed: int) -> Remedy | None:
+    rope = deployment.rope
+    if rope is not None and rope.options is not None:
+        return set_option("yarn", rope.options)
+    return set_option("max_model_len", allowed) if deployment.is_foreign else None
+
+
+@rule(
+    "LR202", "error", "rope_cannot_stretch", "the model's rope cannot reach max-model-len", outcome="refused_at_start"
+)
 def rope_cannot_stretch(deployment: Deployment) -> Iterator[Diagnosis]:
     """No override makes this rotary embedding mean anything at that length."""
     rope = deployment.rope
@@ -120,7 +142,7 @@ def _half_each(deployment: Deployment, native: int) -> str:
 def yarn_needs_max_position_embeddings(deployment: Deployment) -> Iterator[Diagnosis]:
     """Up to 0.29 the factor widened the derived length; from 0.30 it does not."""
     yarn = deployment.options.yarn
-    if yarn is None or not deployment.release.yarn_needs_max_position_embeddings:
+    if yarn is None or not deployment.release.yarn_needs_max_position_embeddings or deployment.is_foreign:
         return
     length, version = yarn.max_position_embeddings, deployment.release.version
     yield Diagnosis(
@@ -131,21 +153,41 @@ def yarn_needs_max_position_embeddings(deployment: Deployment) -> Iterator[Diagn
     )
 
 
-@rule("LR205", "error", "yarn_factor_too_small", "the YaRN factor does not reach max-model-len")
+@rule(
+    "LR205",
+    "error",
+    "yarn_factor_too_small",
+    "the YaRN factor does not reach max-model-len",
+    outcome="refused_at_start",
+)
 def yarn_factor_too_small(deployment: Deployment) -> Iterator[Diagnosis]:
     """Factor x original length is below the wanted length."""
     yarn = deployment.options.yarn
     if yarn is None or yarn.max_position_embeddings >= deployment.max_model_len:
         return
+    if deployment.is_foreign and deployment.max_model_len <= deployment.model.max_position_embeddings:
+        return  # the length that the override states is not refused
     needed = deployment.max_model_len / yarn.original_max_position_embeddings
     factor = ceil(needed * 4) / 4
     yield Diagnosis(
         f"YaRN factor {yarn.factor:g} reaches {yarn.max_position_embeddings} tokens, max-model-len is "
         f"{deployment.max_model_len}",
         f"{yarn.factor:g} x {yarn.original_max_position_embeddings} = {yarn.max_position_embeddings}; {needed:.2f} is needed",
-        f"set --yarn {factor:g}, or --max-model-len to {yarn.max_position_embeddings}",
-        set_option("yarn", replace(yarn, factor=factor)),
+        f"set {_factor_words(deployment, factor)}, or --max-model-len to {yarn.max_position_embeddings}",
+        _remedy_of_factor(deployment, factor),
     )
+
+
+def _factor_words(deployment: Deployment, factor: float) -> str:
+    return f'"factor": {factor:g} in --hf-overrides' if deployment.is_foreign else f"--yarn {factor:g}"
+
+
+def _remedy_of_factor(deployment: Deployment, factor: float) -> Remedy | None:
+    """None for a command that nobody planned: its overrides may hold more than YaRN."""
+    yarn = deployment.options.yarn
+    if yarn is None or deployment.is_foreign:
+        return None
+    return set_option("yarn", replace(yarn, factor=factor))
 
 
 @rule("LR206", "advice", "yarn_override_nested", "this model's rope override must be nested")
@@ -153,6 +195,8 @@ def yarn_override_nested(deployment: Deployment) -> Iterator[Diagnosis]:
     """A top-level override of a config with a nested text model is accepted and does nothing."""
     yarn, rope = deployment.options.yarn, deployment.model.rope
     if yarn is None or rope is None or not rope.override_path or yarn.override_path != rope.override_path:
+        return
+    if deployment.is_foreign:
         return
     path = ".".join(rope.override_path)
     yield Diagnosis(
@@ -163,7 +207,13 @@ def yarn_override_nested(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR207", "error", "yarn_override_misplaced", "the rope override is where the model does not read it")
+@rule(
+    "LR207",
+    "error",
+    "yarn_override_misplaced",
+    "the rope override is where the model does not read it",
+    outcome="no_effect",
+)
 def yarn_override_misplaced(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine starts, and the model runs unscaled."""
     yarn, rope = deployment.options.yarn, deployment.model.rope
@@ -182,18 +232,19 @@ def _place(path: tuple[str, ...]) -> str:
     return f"under '{'.'.join(path)}'" if path else "at the top level"
 
 
-@rule("LR208", "error", "rope_theta_lost", "the rope override drops rope_theta")
+@rule("LR208", "error", "rope_theta_lost", "the rope override drops rope_theta", outcome="no_effect")
 def rope_theta_lost(deployment: Deployment) -> Iterator[Diagnosis]:
     """A top-level rope dict replaces the config's own; what is not repeated falls back to base 10000."""
     yarn, rope = deployment.options.yarn, deployment.model.rope
-    if yarn is None or rope is None or rope.theta is None or yarn.override_path:
+    if yarn is None or rope is None or rope.theta is None or yarn.override_path or deployment.is_foreign:
         return
-    if rope.theta == 10_000 or "rope_theta" in dict(yarn.rope_parameters):
+    filled = filled_theta(deployment.model.architecture)
+    if rope.theta == filled or "rope_theta" in dict(yarn.rope_parameters):
         return
     yield Diagnosis(
         f"the rope override does not repeat rope_theta {rope.theta:.0f}",
-        f"a top-level rope_parameters replaces the whole dict: the base becomes 10000 instead of {rope.theta:.0f} and the "
-        "answers garbage, without a message",
+        f"a top-level rope_parameters replaces the whole dict: the base becomes {filled:.0f} instead of {rope.theta:.0f} and "
+        "the answers garbage, without a message",
         f'add "rope_theta": {rope.theta:.0f} to the rope_parameters of --hf-overrides',
         set_option("yarn", replace(yarn, rope_parameters=rope.parameters)),
     )
@@ -203,7 +254,7 @@ def rope_theta_lost(deployment: Deployment) -> Iterator[Diagnosis]:
 def rope_table_bytes(deployment: Deployment) -> Iterator[Diagnosis]:
     """M-RoPE keeps four times the scaled length of rows on every GPU."""
     rope, spec = deployment.rope, deployment.model.rope
-    if rope is None or rope.table_bytes_per_gpu < 128 * MIB:
+    if rope is None or rope.table_bytes_per_gpu < 128 * MIB or deployment.is_foreign:
         return
     rows = "M-RoPE: 4 x the scaled length" if spec is not None and spec.mrope_section else "one row per position"
     yield Diagnosis(
@@ -242,8 +293,8 @@ def yarn_factor_larger_than_needed(deployment: Deployment) -> Iterator[Diagnosis
         f"{needed:.2f}",
         f"factor {smaller:g} reaches {round(smaller * yarn.original_max_position_embeddings)}; publishers advise the "
         "smallest factor that does",
-        f"set --yarn {smaller:g}",
-        set_option("yarn", replace(yarn, factor=smaller)),
+        f"set {_factor_words(deployment, smaller)}",
+        _remedy_of_factor(deployment, smaller),
     )
 
 
@@ -256,8 +307,8 @@ def yarn_not_needed(deployment: Deployment) -> Iterator[Diagnosis]:
     yield Diagnosis(
         f"YaRN factor {yarn.factor:g} is on and max-model-len {deployment.max_model_len} does not need it",
         f"the model reaches {native} tokens by itself; static YaRN changes every prompt",
-        "leave YaRN out (--yarn none)",
-        set_option("yarn", None),
+        "leave YaRN out" + (" of --hf-overrides" if deployment.is_foreign else " (--yarn none)"),
+        None if deployment.is_foreign else set_option("yarn", None),
     )
 
 

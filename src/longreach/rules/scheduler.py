@@ -6,6 +6,7 @@ from longreach.engine.defaults import default_max_num_batched_tokens
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.sizing.state import state_mode
 from longreach.units import format_bytes, format_duration
 
 _NOTICEABLE_STALL_S = 0.5
@@ -49,7 +50,13 @@ def chunk_stalls_decode(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR403", "error", "prompt_exceeds_batch", "without chunked prefill a prompt must fit one batch")
+@rule(
+    "LR403",
+    "error",
+    "prompt_exceeds_batch",
+    "without chunked prefill a prompt must fit one batch",
+    outcome="refused_at_start",
+)
 def prompt_exceeds_batch(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine refuses the combination."""
     batch, length = deployment.max_num_batched_tokens, deployment.max_model_len
@@ -63,7 +70,13 @@ def prompt_exceeds_batch(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR404", "error", "batch_below_num_seqs", "the batch is smaller than the number of sequences")
+@rule(
+    "LR404",
+    "error",
+    "batch_below_num_seqs",
+    "the batch is smaller than the number of sequences",
+    outcome="refused_at_start",
+)
 def batch_below_num_seqs(deployment: Deployment) -> Iterator[Diagnosis]:
     """Every running sequence needs a token of each step."""
     batch, seqs = deployment.max_num_batched_tokens, deployment.max_num_seqs
@@ -77,10 +90,68 @@ def batch_below_num_seqs(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
+@rule(
+    "LR978",
+    "error",
+    "batched_tokens_below_block",
+    "a step does not hold one block of recurrent state",
+    first="0.17.0",
+    last="0.26.0",
+    outcome="refused_at_start",
+)
+def batched_tokens_below_block(deployment: Deployment) -> Iterator[Diagnosis]:
+    """In align mode a prefill stops at block boundaries, so a step must reach one."""
+    block_size, batch = _aligned_block_size(deployment), deployment.max_num_batched_tokens
+    if block_size is None or batch >= block_size or not _knows_batch(deployment):
+        return
+    yield Diagnosis(
+        f"max-num-batched-tokens {batch} is below the block of {block_size} tokens",
+        f"vLLM {deployment.release.version} stops: 'In Mamba cache align mode, block_size ({block_size}) must be <= "
+        f"max_num_batched_tokens ({batch})'; 0.27 and later do without",
+        f"set --max-num-batched-tokens to at least {block_size}",
+        set_option("max_num_batched_tokens", block_size),
+    )
+
+
+@rule(
+    "LR979",
+    "warning",
+    "default_batch_may_be_below_block",
+    "the default step may not hold one block of recurrent state",
+    first="0.17.0",
+    last="0.26.0",
+    outcome="refused_at_start",
+)
+def default_batch_may_be_below_block(deployment: Deployment) -> Iterator[Diagnosis]:
+    """The default is 2048 tokens on cards below 70 GiB, and the card is not known."""
+    block_size, batch = _aligned_block_size(deployment), deployment.max_num_batched_tokens
+    if block_size is None or batch >= block_size or _knows_batch(deployment):
+        return
+    yield Diagnosis(
+        f"the block of {block_size} tokens exceeds vLLM's default of {batch} tokens a step on cards below 70 GiB",
+        f"vLLM {deployment.release.version} then stops: 'In Mamba cache align mode, block_size ({block_size}) must be <= "
+        f"max_num_batched_tokens ({batch})'",
+        f"set --max-num-batched-tokens to at least {block_size}",
+        set_option("max_num_batched_tokens", block_size),
+    )
+
+
+def _knows_batch(deployment: Deployment) -> bool:
+    return deployment.options.max_num_batched_tokens is not None or deployment.machine.gpu is not None
+
+
+def _aligned_block_size(deployment: Deployment) -> int | None:
+    """Tokens of a block where recurrent states are kept at its boundaries; None elsewhere."""
+    request = deployment.kv_request
+    if request is None or not deployment.model.is_hybrid or state_mode(request) != "align":
+        return None
+    return deployment.block_size
+
+
 @rule("LR405", "warning", "prefix_caching_off", "without the prefix cache every turn pays the full prefill")
 def prefix_caching_off(deployment: Deployment) -> Iterator[Diagnosis]:
     """Agents send the same long prefix again and again."""
-    if deployment.prefix_caching:
+    if deployment.prefix_caching or deployment.options.enable_prefix_caching is not False:
         return
     speed = deployment.speed_at_full_length
     cost = f"up to {deployment.max_model_len} tokens are computed again at every turn"
@@ -118,6 +189,8 @@ RULES: tuple[Rule, ...] = (
     chunk_stalls_decode,
     prompt_exceeds_batch,
     batch_below_num_seqs,
+    batched_tokens_below_block,
+    default_batch_may_be_below_block,
     prefix_caching_off,
     chunk_large_for_gpu,
 )

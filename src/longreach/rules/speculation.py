@@ -10,6 +10,8 @@ from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
 
 _HOST_DRAFTS = ("ngram", "suffix", "medusa", "mlp_speculator")  # drafted on the host, after the step
+_LOCAL_ARGMAX_SINCE = (0, 24)
+_ASYNC_DRAFTS_SINCE = (0, 11, 2)  # before, no draft goes with it
 _LOCAL_ARGMAX_FAMILIES = ("Qwen3_5", "Gemma4")  # MTP drafts with get_top_tokens() in 0.32
 
 
@@ -23,16 +25,29 @@ def has_local_argmax(model: ModelSpec) -> bool:
     return model.architecture.startswith(_LOCAL_ARGMAX_FAMILIES)
 
 
+def _has_draft_of_its_own(spec: SpeculativeOptions) -> bool:
+    """The draft layers come from another checkpoint, of which nothing is known here."""
+    return "model" in dict(spec.extra)
+
+
 def _num_mtp_layers(deployment: Deployment) -> int:
     return sum(not isinstance(layer, IndexerLayer) for layer in deployment.model.draft_layers)
 
 
-@rule("LR411", "error", "mtp_without_draft_layers", "there are no MTP layers that vLLM can run")
+@rule(
+    "LR411",
+    "error",
+    "mtp_without_draft_layers",
+    "there are no MTP layers that vLLM can run",
+    outcome="refused_at_start",
+)
 def mtp_without_draft_layers(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine refuses MTP for a checkpoint without an MTP head."""
     spec, model, layers = _mtp(deployment), deployment.model, _num_mtp_layers(deployment)
-    if spec is None or (layers and model.mtp_supported):
+    if spec is None or (layers and model.mtp_supported) or _has_draft_of_its_own(spec):
         return
+    if not layers and "mtp" in model.spec_methods:
+        return  # published with MTP; the copy of its config that is known lacks the count
     why = f"the config of {model.architecture} announces none"
     if layers:
         why = f"the checkpoint has {layers}, but no vLLM up to 0.33 has a class that runs those of {model.architecture}"
@@ -44,7 +59,13 @@ def mtp_without_draft_layers(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR412", "advice", "argmax_reduction_without_effect", "use_local_argmax_reduction has no effect here")
+@rule(
+    "LR412",
+    "advice",
+    "argmax_reduction_without_effect",
+    "use_local_argmax_reduction has no effect here",
+    outcome="no_effect",
+)
 def argmax_reduction_without_effect(deployment: Deployment) -> Iterator[Diagnosis]:
     """It saves traffic between GPUs of a draft model; prompt look-up has none, and one GPU sends nothing."""
     spec = deployment.options.speculative
@@ -63,17 +84,25 @@ def argmax_reduction_without_effect(deployment: Deployment) -> Iterator[Diagnosi
     )
 
 
-@rule("LR413", "error", "argmax_reduction_unsupported", "the draft model has no local argmax", last="0.32.0")
+@rule(
+    "LR413",
+    "error",
+    "argmax_reduction_unsupported",
+    "the draft model has no local argmax",
+    first="0.17.0",
+    last="0.32.0",
+    outcome="refused_at_start",
+)
 def argmax_reduction_unsupported(deployment: Deployment) -> Iterator[Diagnosis]:
     """Start-up asks the draft class for get_top_tokens() and stops when it is missing."""
     spec, architecture = _mtp(deployment), deployment.model.architecture
     if spec is None or not spec.use_local_argmax_reduction or _num_mtp_layers(deployment) == 0:
         return
-    if has_local_argmax(deployment.model):
+    if has_local_argmax(deployment.model) and deployment.release.number >= _LOCAL_ARGMAX_SINCE:
         return
     yield Diagnosis(
         f"use_local_argmax_reduction is refused for the MTP draft of '{deployment.model.name}'",
-        f"up to 0.32 only Qwen3.5 and Gemma 4 MTP drafts have get_top_tokens(); for {architecture} vLLM stops with "
+        f"only the Qwen3.5 MTP draft (from 0.24) and few others have get_top_tokens(); for {architecture} vLLM stops with "
         "'use_local_argmax_reduction is enabled but draft model ... does not implement get_top_tokens()'",
         "leave use_local_argmax_reduction out of --speculative-config",
         set_option("speculative", replace(spec, use_local_argmax_reduction=False)),
@@ -98,7 +127,7 @@ def mtp_may_lose_hybrid_hits(deployment: Deployment) -> Iterator[Diagnosis]:
 def mtp_layer_runs_again(deployment: Deployment) -> Iterator[Diagnosis]:
     """The one layer is trained for the next token; run again on its own output it is right less often."""
     spec, layers = _mtp(deployment), _num_mtp_layers(deployment)
-    if spec is None or layers == 0 or spec.num_speculative_tokens <= layers:
+    if spec is None or layers == 0 or spec.num_speculative_tokens <= layers or _has_draft_of_its_own(spec):
         return
     cost = (
         "; each draft token also costs a state block per recurrent group and request"
@@ -112,11 +141,17 @@ def mtp_layer_runs_again(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR416", "error", "draft_tokens_not_multiple", "the draft tokens are not a multiple of the MTP layers")
+@rule(
+    "LR416",
+    "error",
+    "draft_tokens_not_multiple",
+    "the draft tokens are not a multiple of the MTP layers",
+    outcome="refused_at_start",
+)
 def draft_tokens_not_multiple(deployment: Deployment) -> Iterator[Diagnosis]:
     """Several MTP layers are run in turn, whole rounds only."""
     spec, layers = _mtp(deployment), _num_mtp_layers(deployment)
-    if spec is None or layers == 0:
+    if spec is None or layers == 0 or _has_draft_of_its_own(spec):
         return
     count = spec.num_speculative_tokens
     if count <= layers or count % layers == 0:
@@ -130,21 +165,34 @@ def draft_tokens_not_multiple(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR417", "error", "host_drafts_exclude_async", "drafts made on the host exclude async scheduling")
+@rule(
+    "LR417",
+    "error",
+    "host_drafts_exclude_async",
+    "drafts made on the host exclude async scheduling",
+    outcome="refused_at_start",
+)
 def host_drafts_exclude_async(deployment: Deployment) -> Iterator[Diagnosis]:
     """The next step would be scheduled before the drafts exist."""
-    spec = deployment.options.speculative
-    if spec is None or spec.method not in _HOST_DRAFTS or not deployment.options.async_scheduling:
+    spec, number = deployment.options.speculative, deployment.release.number
+    if spec is None or not deployment.options.async_scheduling:
         return
+    if number >= _ASYNC_DRAFTS_SINCE and spec.method not in _HOST_DRAFTS:
+        return
+    said = "Currently, speculative decoding is not supported with async scheduling."
+    if number >= _ASYNC_DRAFTS_SINCE:
+        said = (
+            "async scheduling is only supported with EAGLE/MTP/Draft Model/NGram GPU ... kind of speculative decoding"
+        )
     yield Diagnosis(
         f"--async-scheduling is refused with speculative method '{spec.method}'",
-        "vLLM: 'async scheduling is only supported with EAGLE/MTP/Draft Model/NGram GPU ... kind of speculative decoding'",
+        f"vLLM: '{said}'",
         "leave --async-scheduling out",
         set_option("async_scheduling", None),
     )
 
 
-@rule("LR418", "advice", "host_drafts_cost_async", "drafts made on the host turn async scheduling off")
+@rule("LR418", "advice", "host_drafts_cost_async", "drafts made on the host turn async scheduling off", first="0.14.0")
 def host_drafts_cost_async(deployment: Deployment) -> Iterator[Diagnosis]:
     """Prompt look-up pays only where answers repeat the prompt."""
     spec = deployment.options.speculative

@@ -15,7 +15,7 @@ _WORTHWHILE_RATIO = 2  # host tokens per GPU token below which a tier gains next
 def tiers_hold_other_prefixes(deployment: Deployment) -> Iterator[Diagnosis]:
     """Said once for every deployment that has a tier and fits without it."""
     offload, capacity = deployment.options.offload, deployment.capacity
-    if offload is None or capacity is None or not capacity.starts:
+    if offload is None or capacity is None or not capacity.starts or deployment.is_foreign:
         return
     tier = deployment.tier("cpu")
     held = f" (up to {tier.capacity_tokens} tokens)" if tier is not None and tier.capacity_tokens else ""
@@ -31,7 +31,7 @@ def tiers_hold_other_prefixes(deployment: Deployment) -> Iterator[Diagnosis]:
 def disk_tier_needs_tiering_spec(deployment: Deployment) -> Iterator[Diagnosis]:
     """The default spec ignores `secondary_tiers` without a word."""
     offload = deployment.options.offload
-    if offload is None or offload.disk_path is None:
+    if offload is None or offload.disk_path is None or deployment.is_foreign:
         return
     yield Diagnosis(
         f"the disk tier at '{offload.disk_path}' exists only under spec TieringOffloadingSpec",
@@ -62,7 +62,13 @@ def disk_tier_never_deletes(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR304", "error", "cpu_tier_exceeds_ram", "the CPU tier is larger than the machine's memory")
+@rule(
+    "LR304",
+    "error",
+    "cpu_tier_exceeds_ram",
+    "the CPU tier is larger than the machine's memory",
+    outcome="refused_at_start",
+)
 def cpu_tier_exceeds_ram(deployment: Deployment) -> Iterator[Diagnosis]:
     """The tier is pinned and pre-faulted: it must be there in full."""
     offload, ram = deployment.options.offload, deployment.machine.ram_bytes
