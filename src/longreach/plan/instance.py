@@ -15,6 +15,7 @@ from longreach.plan.decide import decide
 from longreach.plan.extra import read_extra, with_dtype, with_extra
 from longreach.plan.goal import Goal, NamedGoal
 from longreach.plan.options import choose_options
+from longreach.plan.release_fit import fit_to_release, goal_for_release, with_older_rope
 from longreach.plan.settle import Settled
 from longreach.plan.speed import forecast_instance
 from longreach.plan.tiers import concurrency_at_mean_input, planned_tiers, size_tiers
@@ -42,18 +43,22 @@ def plan_instance(
     named: NamedGoal, model: ModelSpec, machine: Machine, release: Release, gpus: Sequence[int]
 ) -> PlannedInstance:
     """Plan one instance on the first of `gpus` that it needs."""
-    goal, extra = named.goal, read_extra(named.goal.extra_args, release)
+    extra = read_extra(named.goal.extra_args, release)
+    goal, release_choices = goal_for_release(named.goal, release, machine.device_type)
     own_model, model = model, with_dtype(model, extra, machine.gpu)
     case = Case(model, machine, release, goal, len(gpus), extra)
     decision = decide(case)
     rope, fit = decision.rope, decision.fit
     settled = _within_cache(decision.settled, goal, fit)
     options, option_choices = choose_options(model, machine, goal, settled, rope, fit)
+    probe = Deployment(own_model, machine, release, options, settled.max_model_len, 1, 1)
+    options, lacking = fit_to_release(options, probe)
     own_gpus = tuple(gpus[: settled.split.num_gpus]) if machine.device_type != "cpu" else ()
     options = _on_gpus(with_extra(options, extra), own_gpus, machine)
     tiers = size_tiers(fit, goal, settled)
     speed = forecast_instance(model, machine, goal, settled, fit)
-    command = render_command(options, release)
+    rendered = with_older_rope(options, release)
+    command = render_command(rendered, release)
     plan = InstancePlan(
         name=named.name,
         argv=command.argv,
@@ -63,7 +68,7 @@ def plan_instance(
         port=options.port,
         gpu_indices=own_gpus,
         max_model_len=settled.max_model_len,
-        options=options,
+        options=rendered,
         kv_cache=fit.capacity,
         memory=fit.memory,
         rope=rope,
@@ -92,7 +97,15 @@ def plan_instance(
         ttft_wish_s=goal.ttft_wish_s,
         kv_request=fit.request,
     )
-    choices = (*decision.choices, *settled.choices, *fit.choices, *option_choices, *speed.choices)
+    choices = (
+        *release_choices,
+        *decision.choices,
+        *settled.choices,
+        *fit.choices,
+        *(choice for choice in option_choices if choice.option not in {lack.option for lack in lacking}),
+        *lacking,
+        *speed.choices,
+    )
     return PlannedInstance(plan, deployment, choices, case, decision)
 
 
