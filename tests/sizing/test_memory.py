@@ -199,3 +199,14 @@ def test_sampling_is_profiled_as_the_release_samples(release: str, model: str, c
     )
     few, many = (estimate_rest(replace(request, max_num_seqs=count)).middle for count in (1024, 2048))
     assert many - few == pytest.approx(copies * 1024 * request.model.vocab_size * 4, rel=0.02)
+
+
+def test_a_fabric_of_many_gpus_keeps_larger_buffers_than_pcie() -> None:
+    fabric = replace(MACHINE, gpu=replace(CARD, nvlink_kind="nvswitch"))
+    assert estimate_rest(replace(REQUEST, machine=fabric)).middle > estimate_rest(REQUEST).middle
+
+
+def test_the_host_moves_what_unified_memory_leaves() -> None:
+    unified = replace(MACHINE, gpu=replace(CARD, memory_bytes=None))
+    wide, usual = (estimate_rest(replace(REQUEST, machine=machine)) for machine in (unified, MACHINE))
+    assert wide.high - wide.low > usual.high - usual.low + 2 * GIB

@@ -89,7 +89,7 @@ def estimate_other_bytes(request: MemoryRequest) -> ByteRange:
     """
     parts = _parts(request)
     text = replace(_profile_run(request), text_only=True, max_num_seqs=1)
-    least = _libraries().low + _rope_table(request).low + _LEAST_OF_A_PASS * peak_bytes(text)
+    least = _libraries(request).low + _rope_table(request).low + _LEAST_OF_A_PASS * peak_bytes(text)
     return int(least), int(sum(part.high for part in parts))
 
 
@@ -99,21 +99,30 @@ def estimate_rest(request: MemoryRequest) -> Spread:
 
 
 def _parts(request: MemoryRequest) -> tuple[Spread, ...]:
-    return (_libraries(), _collectives(request), _activations(request), _graphs(request), _rope_table(request))
+    return (_libraries(request), _collectives(request), _activations(request), _graphs(request), _rope_table(request))
 
 
-def _libraries() -> Spread:
-    """Kernels that the driver loads and workspaces outside of the model."""
+def _libraries(request: MemoryRequest) -> Spread:
+    """Kernels that the driver loads and workspaces outside of the model. Unified memory, of which the driver prints no total,
+    is shared with the host: what its page cache and processes take or give back meanwhile counts too.
+    """
+    gpu = request.machine.gpu
+    if gpu is not None and gpu.vendor == "NVIDIA" and gpu.memory_bytes is None:
+        return Spread(0.0, 0.5 * GIB, 5.5 * GIB)
     return Spread(0.02 * GIB, 0.15 * GIB, 0.5 * GIB)
 
 
 def _collectives(request: MemoryRequest) -> Spread:
-    """NCCL's and all-reduce's buffers; from 0.11 on NCCL starts before vLLM looks at the free memory first."""
-    if request.tp_size * request.pp_size == 1:
+    """Buffers of all-reduce, more where a fabric joins many GPUs; until 0.10 NCCL's own too, which later starts before vLLM looks
+    at the free memory first.
+    """
+    num_gpus, gpu = request.tp_size * request.pp_size, request.machine.gpu
+    if num_gpus == 1:
         return Spread(0, 0, 0)
-    if request.release.counts_collectives:
-        return Spread(0.3 * GIB, 0.9 * GIB, 2.0 * GIB)
-    return Spread(0.0, 0.4 * GIB, 1.4 * GIB)
+    has_fabric = gpu is not None and gpu.nvlink_kind == "nvswitch"
+    middle = (0.2 + 0.1 * num_gpus if has_fabric else 0.4) * GIB
+    nccl = 0.5 * GIB if request.release.counts_collectives else 0.0
+    return Spread(0.5 * nccl, middle + nccl, 2.2 * middle + 0.5 * GIB + 2 * nccl)
 
 
 def _activations(request: MemoryRequest) -> Spread:
