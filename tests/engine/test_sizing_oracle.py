@@ -24,7 +24,7 @@ from longreach.units import GIB
 CPU_BYTES = 20 * GIB + 12345
 BLOCKS_PER_CHUNK = 3
 ORACLE = Path(__file__).with_name("sizing_oracle.py")
-_PASSED_ON = {field.name for field in fields(KvCacheRequest)} - {"model", "release"}
+_PASSED_ON = {field.name for field in fields(KvCacheRequest)} - {"model", "release", "draft_model"}
 
 
 def describe_plan(request: KvCacheRequest) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def describe_plan(request: KvCacheRequest) -> dict[str, Any]:
     return {
         "layers": [_describe(layer) for layer in model.layers],
         "draft_layers": [_describe(layer) for layer in model.draft_layers],
-        "places": locate_layers(model, with_drafts=True).indices,
+        "places": locate_layers(model, model.draft_layers).indices,
         "num_layers": model.num_layers,
         "num_kv_heads": model.num_kv_heads,
         "head_dim": model.head_dim,

@@ -15,28 +15,28 @@ from longreach.sizing.stages import locate_layers, split_stages
 )
 def test_layers_left_over_go_to_the_stages_before_the_last(num_layers: int, pp_size: int, expected: list[int]) -> None:
     model = spec("any", [attention(8, 128)] * num_layers)
-    stages = split_stages(model, locate_layers(model, with_drafts=False), pp_size)
+    stages = split_stages(model, locate_layers(model), pp_size)
     assert [len(stage) for stage in stages] == expected
 
 
 def test_an_indexer_sits_with_its_attention() -> None:
-    places = locate_layers(DEEPSEEK_V32, with_drafts=False)
+    places = locate_layers(DEEPSEEK_V32)
     assert places.is_exact
     assert places.indices[:4] == (0, 0, 1, 1)
 
 
 def test_parallel_layers_share_a_decoder_layer() -> None:
-    assert locate_layers(WHISPER, with_drafts=False).indices[:4] == (0, 0, 1, 1)
+    assert locate_layers(WHISPER).indices[:4] == (0, 0, 1, 1)
 
 
 def test_drafts_come_last() -> None:
-    places = locate_layers(DEEPSEEK_V3, with_drafts=True)
+    places = locate_layers(DEEPSEEK_V3, DEEPSEEK_V3.draft_layers)
     assert places.indices[-2:] == (60, 61)
     assert split_stages(DEEPSEEK_V3, places, 2)[1][-1] == 61
 
 
 def test_unrecorded_layers_are_spread_and_said_to_be() -> None:
-    places = locate_layers(NEMOTRON_H_8B, with_drafts=False)
+    places = locate_layers(NEMOTRON_H_8B)
     assert not places.is_exact
     assert places.indices == tuple(sorted(places.indices))
     assert places.indices[-1] < NEMOTRON_H_8B.num_layers
@@ -44,7 +44,7 @@ def test_unrecorded_layers_are_spread_and_said_to_be() -> None:
 
 def test_recorded_layers_are_taken_as_they_are() -> None:
     recorded = replace(NEMOTRON_H_8B, layer_indices=tuple(range(24, 52)))
-    places = locate_layers(recorded, with_drafts=False)
+    places = locate_layers(recorded)
     assert places.is_exact
     assert places.indices[0] == 24
     with pytest.raises(UsageError, match="leaves a stage without KV cache"):
@@ -52,5 +52,5 @@ def test_recorded_layers_are_taken_as_they_are() -> None:
 
 
 def test_a_single_stage_holds_everything() -> None:
-    places = locate_layers(QWEN3_32B, with_drafts=False)
+    places = locate_layers(QWEN3_32B)
     assert split_stages(QWEN3_32B, places, 1) == (tuple(range(64)),)

@@ -13,7 +13,7 @@ Older releases print and check otherwise; `startup` holds what differs in the ch
 from collections.abc import Sequence
 
 from longreach.engine.release import Release
-from longreach.model.spec import AttentionLayer, IndexerLayer
+from longreach.model.spec import AttentionLayer, IndexerLayer, RecurrentLayer
 from longreach.sizing.groups import CacheGroup, group_layers
 from longreach.sizing.kv_plan import KvPlan
 from longreach.sizing.layers import LayerPlan, plan_layers
@@ -139,6 +139,11 @@ def _estimate_reason(request: KvCacheRequest, layers: LayerPlan) -> str | None:
         return request.model.kv_estimate_reason
     if layers.has_boundary_layers:
         return "the block size of a packed KV format beside layers kept at the model's dtype is not confirmed by a run"
+    if request.has_unknown_drafter:
+        return "the drafter's layers join the pool, and its config is not known: they are not counted"
+    has_states = any(isinstance(layer, RecurrentLayer) for layer in request.model.layers)
+    if has_states and request.release.states_follow_kv_dtype:
+        return f"states in vLLM {request.release.version} are read in its source, and no log or call confirms them"
     if request.pp_size > 1 and not layers.places.is_exact:
         return "which pipeline stage holds which layer is not recorded for this model; its layers are spread evenly"
     return None

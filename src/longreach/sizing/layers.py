@@ -32,16 +32,21 @@ def plan_layers(request: KvCacheRequest) -> LayerPlan:
     """Build each layer's cache. Raises UsageError or UnknownModelError when the KV format cannot hold a layer."""
     model = request.model
     kv_format = get_kv_format(resolve_kv_cache_dtype(request), model.dtype)
-    places = locate_layers(model, with_drafts=request.use_draft_layers)
+    places = locate_layers(model, _draft_layers(request))
     skipped = _skipped_names(request, kv_format)
     blocks = plan_blocks(request, kv_format, has_skipped_layers=bool(skipped))
-    layers = model.layers + (model.draft_layers if request.use_draft_layers else ())
+    layers = model.layers + _draft_layers(request)
     plain = get_kv_format("auto", model.dtype)
     caches = tuple(
         _build(layer, plain if _is_skipped(layer, index, skipped) else kv_format, blocks, request)
         for layer, index in zip(layers, places.indices, strict=True)
     )
     return LayerPlan(caches, places, kv_format.keeps_boundary_layers and bool(skipped))
+
+
+def _draft_layers(request: KvCacheRequest) -> tuple[KvLayer, ...]:
+    own = request.draft_model.layers if request.draft_model is not None else ()
+    return own + (request.model.draft_layers if request.use_draft_layers else ())
 
 
 def resolve_kv_cache_dtype(request: KvCacheRequest) -> str:

@@ -1,9 +1,10 @@
 """Which decoder layer a cache belongs to, and which pipeline stage holds it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longreach.errors import UsageError
-from longreach.model.spec import IndexerLayer, ModelSpec
+from longreach.model.spec import IndexerLayer, KvLayer, ModelSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +17,9 @@ class LayerPlaces:
     is_exact: bool
 
 
-def locate_layers(model: ModelSpec, *, with_drafts: bool) -> LayerPlaces:
-    """Decoder layer of each of `model.layers`, then of `model.draft_layers`."""
-    drafts = _number_drafts(model) if with_drafts else ()
+def locate_layers(model: ModelSpec, draft_layers: Sequence[KvLayer] = ()) -> LayerPlaces:
+    """Decoder layer of each of `model.layers`, then of the drafts."""
+    drafts = _number_drafts(model.num_layers, draft_layers)
     if model.layer_indices is not None:
         return LayerPlaces(model.layer_indices + drafts, is_exact=True)
     owners = [index for index, layer in enumerate(model.layers) if not isinstance(layer, IndexerLayer)]
@@ -54,9 +55,9 @@ def split_stages(model: ModelSpec, places: LayerPlaces, pp_size: int) -> tuple[t
     return tuple(tuple(stage) for stage in stages)
 
 
-def _number_drafts(model: ModelSpec) -> tuple[int, ...]:
-    numbered, last = [], model.num_layers - 1
-    for layer in model.draft_layers:
+def _number_drafts(num_layers: int, draft_layers: Sequence[KvLayer]) -> tuple[int, ...]:
+    numbered, last = [], num_layers - 1
+    for layer in draft_layers:
         last += not isinstance(layer, IndexerLayer)
         numbered.append(last)
     return tuple(numbered)

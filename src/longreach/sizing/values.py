@@ -28,6 +28,7 @@ class KvCacheRequest:
     num_speculative_tokens: int = 0
     use_draft_layers: bool = False  # MTP: the model's draft layers join the pool
     draft_model: ModelSpec | None = None  # a drafter with a config of its own: its layers join the pool
+    has_unknown_drafter: bool = False  # a drafter joins the pool whose layers are not known
     prefix_caching: bool = True
     async_scheduling: bool = True
     hybrid_kv_cache_manager: bool = True
