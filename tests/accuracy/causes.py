@@ -1,0 +1,52 @@
+"""Which of our causes say what went wrong with a line of the corpus, by the corpus's label. Checked by reading every line.
+
+A cause of the same name as the label is right as well.
+"""
+
+RIGHT_CAUSES: dict[str, frozenset[str]] = {
+    label: frozenset(causes.split())
+    for label, causes in {
+        # What the parser refuses
+        "flag_too_new": "unknown_flag",
+        "removed_flag": "unknown_flag",
+        "unknown_flag": "unknown_flag",
+        "plugin_flag": "unknown_flag",
+        "single_dash": "unknown_flag",
+        "device_flag": "unknown_flag ambiguous_flag cpu_device_with_weight_offload",
+        "flag_and_value_one_token": "stray_word joined_words",
+        "stray_serve_in_image_args": "stray_serve stray_word",
+        "model_option_with_serve": "model_option_refused model_missing",
+        "json_quoting": "json_quoting value_not_json",
+        "folded_yaml_backslash": "folded_backslash",
+        "compilation_config_number": "value_not_json value_not_object",
+        "mm_limit_not_json": "value_not_json value_not_object",
+        "unknown_reasoning_parser": "unknown_reasoning_parser value_not_a_choice",
+        # What fails at start
+        "pp_unsupported_arch": "pp_with_spec pp_unsupported_arch",
+        "max_len_over_derived": "yarn_missing",
+        "offload_hybrid_no_hma": "hybrid_offload_needs_hybrid_manager",
+        "model_too_new": "model_too_new architecture_not_in_release mm_options_refused_on_text_model",
+        "tp_not_dividing_heads": "tp_does_not_divide_heads",
+        "quantization_mismatch": "quantization_mismatch quantization_contradicts_name gguf_beside_quantized_config",
+        "parser_wrong_family": "parser_of_another_family",
+        "batched_tokens_below_block": "batched_tokens_below_block default_batch_may_be_below_block",
+        "hf_override_wrong_level": "hf_override_wrong_level yarn_override_misplaced",
+        "dcp_needs_tp_over_kv_heads": "dcp_impossible",
+        "kv_too_small_for_max_len": "kv_too_small_for_max_len weights_exceed_gpu memory_cannot_tell",
+        "backend_eats_kv": "kv_too_small_for_max_len weights_exceed_gpu memory_cannot_tell",
+        "graph_capture_oom": "weights_exceed_gpu memory_cannot_tell graphs_outside_profile",
+        "nvfp4_kv_consumer": "nvfp4_kv_consumer no_backend_for_kv_dtype",
+        "fp8_kv_unsupported": "no_backend_for_kv_dtype backend_refuses_kv_dtype sparse_kv_dtype_on_other_model "
+        "sparse_kv_dtype_model_unknown fp8_kv_needs_fa3 fp8_kv_unsupported kv_dtype_on_forced_backend value_not_a_choice",
+        "rocm_consumer": "backend_not_on_platform unknown_attention_backend",
+        # What starts and does not do what it says
+        "numa_bind_without_numactl": "numa_bind_needs_numactl",
+        "reasoning_parser_missing": "reasoning_parser_unset",
+        "wrong_tool_parser": "parser_of_another_family",
+        "parser_without_auto_tool": "tool_parser_without_auto_choice",
+        "partial_prefills_ignored": "partial_prefills_ignored unknown_flag",
+        "hybrid_block_size": "hybrid_block_size_given",
+        "prefix_cache_block_too_big": "hybrid_hits_are_coarse",
+        "fp8_kv_ignored": "fp8_kv_needs_fa3",
+    }.items()
+}
