@@ -15,6 +15,7 @@ _BARE_WORD = re.compile(r"[A-Za-z_][\w./-]*")
 _LITERALS = frozenset(("true", "false", "null"))
 _MAX_JSON_WORDS = 200
 _MAX_JSON = 20_000
+_MAX_VALUES = 50  # that look like JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,14 @@ def mend_words(words: Sequence[SourceWord], text: str = "", line: int | None = N
     """Take apart words that hold a flag with its value, and give JSON its quotes back; `text` is what the words stand in."""
     mended: list[str] = []
     problems: list[TextProblem] = []
-    position = 0
+    position = num_values = 0
     while position < len(words):
         value, taken = words[position].value, 1
         if (joined := _JOINED.fullmatch(value)) is not None:
             problems.append(_joined_problem(value, joined, line))
             mended += _parted(joined)
-        elif _LOOKS_LIKE_JSON.match(value_of_flag(value)):
+        elif num_values < _MAX_VALUES and _LOOKS_LIKE_JSON.match(value_of_flag(value)):
+            num_values += 1
             json_text, taken, why = _mend_json(words, position, text)
             if why is not None:
                 problems.append(_json_problem(words[position].value, json_text, why, line))

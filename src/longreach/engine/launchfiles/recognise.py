@@ -9,6 +9,7 @@ from longreach.engine.launchfiles.container import Container
 from longreach.engine.launchfiles.found import FoundCommand, TextProblem
 from longreach.engine.launchfiles.kubernetes import ALONE, read_container, read_pod
 from longreach.engine.launchfiles.split_words import SourceWord
+from longreach.engine.launchfiles.start import mentions_server
 from longreach.engine.launchfiles.systemd import UNIT, UnitCommand, read_unit
 from longreach.engine.launchfiles.typography import PlainText, make_plain
 from longreach.engine.launchfiles.unfold import (
@@ -18,10 +19,10 @@ from longreach.engine.launchfiles.unfold import (
     commands_of_words,
 )
 from longreach.engine.launchfiles.yaml_nodes import Mapping, Scalar, as_mapping, mappings, read_documents
-from longreach.errors import InputFileError
+from longreach.errors import UsageError
 
-MAX_CHARACTERS = 1_000_000
-_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+MAX_CHARACTERS = 500_000
+_FENCE = re.compile(r"[ \t]*(```+|~~~+)")
 _YAML_NAME = re.compile(r"\.(ya?ml|json)$", re.IGNORECASE)
 _YAML = re.compile(
     r"^[ \t]*-?[ \t]*\"?(services|apiVersion|kind|image|command|args|entrypoint|spec|containers)\"?[ \t]*:|\A\s*\[\s*[\"'\w-]",
@@ -38,28 +39,25 @@ def find_commands(text: str, name: str = "") -> tuple[FoundCommand, ...]:
     """Every command in a text that starts a vLLM server, in its order. `name` is the file's, for its ending and for errors.
 
     A shell script (docker run in it), a compose file, a Kubernetes manifest, a systemd unit, a fragment of one of them, or
-    Markdown with any of them between fences. InputFileError when it is none of these or holds no such command.
+    Markdown with any of them between fences. UsageError when it is none of these or holds no such command.
     """
     shown = name or "the text"
     if "\0" in text:
-        raise InputFileError(f"{shown} is not a text file", "there are zero bytes in it", _ADVICE)
+        raise UsageError(f"{shown} is not a text file", "there are zero bytes in it", _ADVICE)
     if len(text) > MAX_CHARACTERS:
         why = f"{len(text):,} characters; the commands of a deployment take a few thousand"
-        raise InputFileError(f"{shown} is too large for a launch file", why, _ADVICE)
+        raise UsageError(f"{shown} is too large for a launch file", why, _ADVICE)
     plain = make_plain(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
-    fences = list(_FENCE.finditer(plain.text))
-    if fences and not _SHELL.match(plain.text):
-        found = [command for fence in fences for command in _of_fence(plain.text, fence)]
-    else:
-        found = _of_text(plain.text, name)
+    blocks = [] if _SHELL.match(plain.text) else list(_fenced(plain.text))
+    found = [command for line, block in blocks for command in _of_block(line, block)] or _of_text(plain.text, name)
     if not found:
         why = "neither 'vllm serve' nor vllm.entrypoints.openai.api_server is run, and no image that starts a server"
-        raise InputFileError(f"{shown} holds no command that starts a vLLM server", why, _ADVICE)
+        raise UsageError(f"{shown} holds no command that starts a vLLM server", why, _ADVICE)
     return _with_typography(sorted(found, key=lambda command: command.line), plain)
 
 
 def find_in_words(words: Sequence[str]) -> FoundCommand:
-    """The server that an argument vector starts, whatever wraps it: docker run, numactl, bash -c. InputFileError for none."""
+    """The server that an argument vector starts, whatever wraps it: docker run, numactl, bash -c. UsageError for none."""
     source = [SourceWord(word, 0, 0) for word in words]
     env: list[tuple[str, str]] = []
     while source and (pair := re.fullmatch(r"([A-Za-z_]\w*)=(.*)", source[0].value, re.DOTALL)):
@@ -68,7 +66,7 @@ def find_in_words(words: Sequence[str]) -> FoundCommand:
     found = next(commands_of_words(source, Surroundings(env=tuple(env))), None)
     if found is None:
         shown = " ".join(words)[:80]
-        raise InputFileError(f"'{shown}' starts no vLLM server", "it neither is nor holds 'vllm serve'", _ADVICE)
+        raise UsageError(f"'{shown}' starts no vLLM server", "it neither is nor holds 'vllm serve'", _ADVICE)
     return found
 
 
@@ -87,11 +85,27 @@ def _without_yaml_items(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if not line[:1].isspace())
 
 
-def _of_fence(text: str, fence: re.Match[str]) -> Iterator[FoundCommand]:
-    before = text.count("\n", 0, fence.start(2))
+def _fenced(text: str) -> Iterator[tuple[int, str]]:
+    """The blocks between the fences of a Markdown text, each with the number of lines before it."""
+    opened: str | None = None
+    block: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        fence = _FENCE.match(line)
+        if opened is None and fence is not None:
+            opened, block = fence[1], []
+        elif opened is not None and fence is not None and fence[1] == opened and line.strip() == opened:
+            yield number - 1 - len(block), "\n".join(block)
+            opened = None
+        else:
+            block.append(line)
+
+
+def _of_block(before: int, block: str) -> Iterator[FoundCommand]:
+    if not mentions_server(block):
+        return
     try:
-        found = _of_text(fence[2], "")
-    except InputFileError:  # prose and output stand between fences, too
+        found = _of_text(block, "")
+    except UsageError:  # prose and output stand between fences, too
         return
     for command in found:
         problems = tuple(replace(item, line=item.line and item.line + before) for item in command.problems)
@@ -103,11 +117,8 @@ def _of_shell(text: str) -> list[FoundCommand]:
     found = list(commands_of_script(text, Surroundings("shell")))
     if found or not text.lstrip().startswith("-"):
         return found
-    # Bare arguments, as they follow an image.
-    return list(commands_of_script(f"{_ANY_IMAGE} {text.lstrip()}", Surroundings("shell")))
-
-
-_ANY_IMAGE = "vllm serve"
+    bare = commands_of_script(f"vllm serve {text.lstrip()}", Surroundings("shell"))
+    return [replace(command, entry="image") for command in bare]  # arguments as they follow an image
 
 
 def _of_unit(text: str, name: str) -> Iterator[FoundCommand]:

@@ -75,6 +75,7 @@ _IN_DOUBLE = re.compile(
 )
 _CLOSERS = {"${": "}", "$(": ")", "`": "`", '"': '"'}
 _NESTED = re.compile(r"""\\.|'[^']*'|\$\{|\$\(|[(){}`"]""", re.DOTALL)
+_MAX_DOCUMENTS = 50  # here-documents that one line may begin
 _ARRAY_HEAD = re.compile(r"[A-Za-z_]\w*\+?=")
 _COMMENT = re.compile(r"#[^\n]*")
 _ANSI_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
@@ -272,7 +273,7 @@ class _Lexer:
         word = Word(_merged(self.pieces), self.word_start, end)
         self.pieces.clear()
         if self.drops_next:
-            if self.awaits_delimiter:
+            if self.awaits_delimiter and len(self.delimiters) < _MAX_DOCUMENTS:
                 self.delimiters.append("".join(piece.text for piece in word.pieces))
             self.drops_next = self.awaits_delimiter = False
         elif self.array is not None:
@@ -284,8 +285,14 @@ class _Lexer:
 
     def _skip_documents(self) -> None:
         for delimiter in self.delimiters:
-            end = re.compile(rf"^\t*{re.escape(delimiter)}[ \t\r]*$\n?", re.MULTILINE).search(self.text, self.position)
-            if end is not None:
+            mark = f"<<{delimiter}"
+            if mark in self.unclosed:
+                continue
+            last = re.compile(rf"^\t*{re.escape(delimiter)}[ \t]*$\n?", re.MULTILINE)
+            end = last.search(self.text, self.position)
+            if end is None:
+                self.unclosed.add(mark)
+            else:
                 self.position = end.end()
         self.delimiters.clear()
 

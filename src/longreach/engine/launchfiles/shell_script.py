@@ -20,7 +20,7 @@ _PREFIXES = frozenset(("then", "do", "!", "{", "}", "time", "function")) | _OPEN
 _DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
 _MAX_EXPANDED = 4_000_000  # characters put in for variables; a text that doubles a variable again and again stays open
 _MAX_VALUE = 100_000
-_MAX_EXPORTED = 1_000
+_MAX_EXPORTED = 200
 
 
 @dataclass(slots=True)

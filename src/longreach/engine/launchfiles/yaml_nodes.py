@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import yaml
 
-from longreach.errors import InputFileError
+from longreach.errors import UsageError
 
 _DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%")
@@ -77,13 +77,13 @@ class Mapping:
 
 
 def read_documents(text: str, name: str) -> Iterator[Mapping | tuple[Scalar, ...]]:
-    """Every document of the file that may hold a command: a mapping, or a plain list of words. InputFileError for no YAML."""
+    """Every document of the file that may hold a command: a mapping, or a plain list of words. UsageError for no YAML."""
     loader: type[yaml.SafeLoader] = yaml.SafeLoader  # libyaml's would overflow the C stack on a deep text
     for start, document in _documents(text):
         try:
             nodes = list(yaml.compose_all("\n" * start + document, Loader=loader))
         except (yaml.YAMLError, RecursionError) as error:
-            raise InputFileError(
+            raise UsageError(
                 f"{name or 'the text'} is not YAML", " ".join(str(error).split())[:300], _advice(document)
             ) from error
         for node in nodes:
