@@ -57,6 +57,10 @@ generate: $(DEV_READY) ## write the generated examples, screens and explain page
 accuracy: $(DEV_READY) ## compare with every published figure, and write docs/accuracy.md anew
 	$(BIN)/python -m tests.accuracy.write
 
+.PHONY: registry
+registry: $(DEV_READY) ## read what vLLM releases accept: make registry RELEASES=0.34.0; without it, all that are known
+	$(BIN)/python -m tools.registry $(or $(RELEASES),--all)
+
 .PHONY: bench
 bench: $(DEV_READY) ## time the commands themselves
 	@for benchmark in benchmarks/*.py; do echo "$$benchmark"; $(BIN)/python "$$benchmark" || exit 1; done

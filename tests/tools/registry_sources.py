@@ -43,7 +43,9 @@ GET_KWARGS = """
 
     def get_type_hints(hint):
         hints = set()
-        if get_origin(hint) is Union:
+        if get_origin(hint) is Annotated:
+            hints.update(get_type_hints(get_args(hint)[0]))
+        elif get_origin(hint) is Union:
             for part in get_args(hint):
                 hints.update(get_type_hints(part))
         else:

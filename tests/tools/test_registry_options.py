@@ -8,6 +8,7 @@ from tools.registry.options import deprecation, read_options, start
 CONFIG = '''
     from dataclasses import dataclass, field
     from typing import TYPE_CHECKING, Literal, Optional, Union
+    from pydantic import SkipValidation
     from vllm.names import Backend
 
     if TYPE_CHECKING:
@@ -26,7 +27,7 @@ CONFIG = '''
         method: Optional[Literal["lru", "arc"]] = None
         quantization: Optional[Quantization] = None
         backend: Optional[Backend] = None
-        max_bytes: Optional[int] = None
+        max_bytes: SkipValidation[int] = None
         size: int = 3
         prefix: bool = True
         """Turn it on. It reads deprecated names too."""
@@ -74,7 +75,7 @@ WANTED: dict[str, dict[str, Any]] = {
     "--method": {"kind": "text", "choices": ["arc", "lru"], "optional": True},
     "--quantization": {"kind": "text", "optional": True, "known": ["awq", "fp8"]},
     "--backend": {"kind": "text", "optional": True, "known": ["FLASH", "TRITON"]},
-    "--max-bytes": {"kind": "size", "optional": True},
+    "--max-bytes": {"kind": "size"},
     "--size": {"kind": "int", "default": 3},
     "--prefix": {"kind": "bool", "default": True},
     "--names": {"kind": "text", "default": [], "repeats": True},

@@ -1,23 +1,11 @@
 """What a type that annotates a field tells of its values."""
 
 import dataclasses
-import types
 from enum import Enum
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
-from tools.registry.values import Unknown
-
-_KINDS: dict[Any, str] = {
-    bool: "bool",
-    int: "int",
-    float: "float",
-    str: "text",
-    list: "list",
-    tuple: "list",
-    set: "list",
-    frozenset: "list",
-    dict: "json",
-}
+UNCHECKED = "unchecked"
+"""Marks an annotation that pydantic is told not to look at."""
 
 
 def names_in(annotation: Any) -> list[Any]:
@@ -40,31 +28,3 @@ def settings_class(annotation: Any) -> type | None:
     if get_origin(annotation) in {list, dict, tuple}:
         return None
     return next((found for part in get_args(annotation) if (found := settings_class(part))), None)
-
-
-def kinds_in(annotation: Any) -> set[str]:
-    """Kinds of JSON values that a type takes: "bool", "int", "float", "text", "list", "json", "null", "any"."""
-    origin = get_origin(annotation)
-    if isinstance(annotation, dataclasses.InitVar):
-        return kinds_in(annotation.type)
-    if origin is Annotated:
-        return kinds_in(get_args(annotation)[0])
-    if origin in {Union, types.UnionType}:
-        return {kind for part in get_args(annotation) for kind in kinds_in(part)}
-    if origin is Literal:
-        return {_KINDS.get(type(name), "null") for name in get_args(annotation)}
-    if annotation is None or annotation is type(None):
-        return {"null"}
-    if isinstance(annotation, Unknown):
-        return {"any"}
-    return {_kind_of_class(origin or annotation)}
-
-
-def _kind_of_class(cls: Any) -> str:
-    if not isinstance(cls, type):
-        return "any"
-    if cls in _KINDS:
-        return _KINDS[cls]
-    if issubclass(cls, Enum):
-        return "text"  # by the name of a member
-    return "json" if cls.__module__.startswith("vllm.") else "any"

@@ -1,15 +1,16 @@
 """The options of `vllm serve`: follow the functions that build its parser, and say what each `add_argument` means."""
 
 import argparse
+import ast
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tools.registry.annotations import names_in, settings_class
+from tools.registry.annotations import UNCHECKED, names_in, settings_class
 from tools.registry.interpreter import Interpreter
 from tools.registry.tree import SourceTree
 from tools.registry.values import Recorder, SourceField, SourceFunction, Unknown, copy_containers
@@ -29,13 +30,20 @@ _FUNCTION_KINDS = {
     "parse_dataclass": "json",
     "from_cli": "json",  # 0.8
     "from_json": "json",
-    "nullable_kvs": "pairs",
 }
+_JSON_KINDS = frozenset({"json", "pairs"})
 _TYPE_KINDS: dict[Any, str] = {int: "int", float: "float", json.loads: "json", bool: "truth"}
 
 
 class FieldInfo:
     """Stands for pydantic's class of that name: no default is one, since `SourceField` holds what it tells."""
+
+
+class SkipValidation:
+    """Stands for pydantic's: `SkipValidation[int]` is an int that only the parser looks at."""
+
+    def __class_getitem__(cls, annotation: Any) -> Any:
+        return Annotated[annotation, UNCHECKED]
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,8 @@ def start(folder: Path, *, typed: bool = False) -> Interpreter:
     overrides: dict[str, Any] = {
         "copy.deepcopy": copy_containers,
         "pydantic.fields.FieldInfo": FieldInfo,
+        "pydantic.SkipValidation": SkipValidation,
+        "pydantic.functional_validators.SkipValidation": SkipValidation,
         "sys.argv": ["vllm", "serve", "--help=all"],  # with help texts, which tell where each option's value goes
     }
     interpreter = Interpreter(SourceTree(folder, typed), overrides)
@@ -118,9 +128,9 @@ def describe(argument: Argument, interpreter: Interpreter) -> Option:
     keywords, name = argument.keywords, argument.name
     conversion = read_conversion(keywords)
     settings = conversion.settings or (settings_class(argument.field.type) if argument.field else None)
-    if conversion.kind == "json" and settings is None:
+    if conversion.kind in _JSON_KINDS and settings is None:
         settings = _settings_named_as(name, interpreter)
-    settings = settings if conversion.kind == "json" and settings and interpreter.keys(settings) else None
+    settings = settings if conversion.kind in _JSON_KINDS and settings and interpreter.keys(settings) else None
     nargs = "0" if conversion.kind in {"bool", "switch"} else str(keywords.get("nargs") or "1")
     entry: Entry = {"kind": conversion.kind}
     entry |= {"nargs": nargs} if nargs != _USUAL_NARGS.get(conversion.kind, "1") else {}
@@ -146,16 +156,18 @@ def read_conversion(keywords: dict[str, Any]) -> Conversion:
         return Conversion("bool")
     if action in {"store_true", "store_false", "store_const"}:
         return Conversion("switch")
-    optional = False
+    optional = pairs = False
     while isinstance(convert, SourceFunction) and "return_type" in convert.scope.variables:
         optional = optional or convert.name == "_optional_type"
+        pairs = pairs or "nullable_kvs" in ast.unparse(convert.node)  # JSON or key=value, up to 0.9
         convert = convert.scope.variables["return_type"]
     if isinstance(convert, SourceFunction):
         settings = convert.defaults.get("cls") or convert.bound
         kind = _FUNCTION_KINDS.get(convert.name, "text")
         folds = convert.name == "<lambda>" and "choices" in keywords
         return Conversion(kind, optional, settings if isinstance(settings, type) else None, folds)
-    return Conversion("text" if isinstance(convert, Unknown) else _TYPE_KINDS.get(convert, "text"), optional)
+    kind = "text" if isinstance(convert, Unknown) else _TYPE_KINDS.get(convert, "text")
+    return Conversion("pairs" if pairs and kind == "json" else kind, optional)
 
 
 def read_default(default: Any) -> Entry:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from tools.registry.annotations import UNCHECKED
 from tools.registry.interpreter import Interpreter
 from tools.registry.values import SourceField, SourceFunction, Unknown
 
@@ -66,6 +67,8 @@ def alternatives(annotation: Any) -> Iterator[Alternative]:
     origin, parts = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, dataclasses.InitVar):
         yield from alternatives(annotation.type)
+    elif origin is Annotated and UNCHECKED in parts:
+        yield Alternative("any")
     elif origin is Annotated:
         yield from alternatives(parts[0])
     elif origin in {Union, types.UnionType}:
