@@ -6,6 +6,7 @@ from tests.rules import (
     cases_foreign,
     cases_gpus,
     cases_offload,
+    cases_parser,
     cases_rope,
     cases_scheduler,
     cases_serving,
@@ -33,6 +34,6 @@ CASES: tuple[Case[Deployment], ...] = tuple(
 )
 
 COMMAND_CASES: tuple[Case[WrittenCommand], ...] = tuple(
-    sorted((*cases_written.CASES, *cases_foreign.COMMAND_CASES), key=lambda case: case.rule.kind.code)
+    sorted((*cases_written.CASES, *cases_parser.CASES, *cases_foreign.COMMAND_CASES), key=lambda case: case.rule.kind.code)
 )
 """Of the rules over the words of a foreign command."""

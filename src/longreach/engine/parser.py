@@ -5,7 +5,7 @@ all of them are told; a command has problems exactly when the real parser refuse
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePath
@@ -16,7 +16,15 @@ from longreach.engine.parsing.parsed import Entry, ParsedCommand, ParseProblem, 
 from longreach.engine.parsing.problems import missing_value, stray_words, unknown_flag, unwanted_value
 from longreach.engine.parsing.quoting import explain_quoting
 from longreach.engine.parsing.spelling import HELP, Match, match_option
-from longreach.engine.parsing.words import RefusedError, Word, gather_dotted, insert_config, move_model, normalise
+from longreach.engine.parsing.words import (
+    RefusedError,
+    Word,
+    config_words,
+    gather_dotted,
+    insert_config,
+    move_model,
+    normalise,
+)
 from longreach.engine.registry import FlagEntry, Registry, get_registry, releases_with_flag
 from longreach.errors import UsageError
 
@@ -41,7 +49,8 @@ def parse_arguments(
     path = next((use.value for use in draft.uses if use.name == "--config" and "=" not in use.tokens[0]), None)
     uses = tuple(sorted(draft.uses, key=lambda use: use.position))
     problems = explain_quoting(draft.problems, argv, start)
-    return ParsedCommand(entry, draft.model, uses, problems, registry, path, config is not None)
+    dropped = tuple(_dropped_keys(draft, config)) if path is not None and config is not None else ()
+    return ParsedCommand(entry, draft.model, uses, problems, registry, path, config is not None, dropped)
 
 
 def _find_start(argv: Sequence[str]) -> tuple[Entry, int]:
@@ -102,6 +111,16 @@ def _note_config(draft: _Draft, words: Sequence[Word]) -> None:
             tokens, position = draft.tokens((option, path))
             entry = draft.registry.find("--config")
             draft.uses.append(Use(tokens, "--config", entry, (path.text,), position=position))
+
+
+def _dropped_keys(draft: _Draft, config: Mapping[str, object]) -> Iterator[str]:
+    """Keys with `false` that come to nothing, though their flags are on, or may be, without them."""
+    kept = {word.text for word in config_words(config, draft.dialect, is_serve=draft.is_serve)}
+    for key in (key for key, value in config.items() if value is False):
+        entry = draft.registry.find(f"--{key.replace('_', '-')}")
+        is_pair = entry is not None and entry.kind == "bool" and entry.default is not False
+        if is_pair and f"--no-{key}" not in kept:
+            yield key
 
 
 def _consume(draft: _Draft, words: Sequence[Word]) -> None:
@@ -170,7 +189,7 @@ def _count_taken(nargs: str, available: int) -> int:
 def _check_count(match: Match, entry: FlagEntry, values: Sequence[str], use: Use) -> Iterable[ParseProblem]:
     if entry is HELP:
         yield ParseProblem(
-            "help", "the command prints help and exits", "--help is given", "remove --help", use, suggestion=()
+            "help", f"{match.written} prints help and exits", "with --help no server starts", "remove it", use, suggestion=()
         )
     elif entry.nargs == "0" and match.value is not None:
         yield unwanted_value(use)

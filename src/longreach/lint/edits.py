@@ -25,6 +25,8 @@ def apply_edit(command: ServeCommand, parsed: ParsedCommand, edit: Edit) -> Serv
             argv.append(word)
     for name, values in settings.items():
         argv += _words(name, values)
+    if edit.model is not None:
+        argv.insert(argv.index("serve") + 1, edit.model)
     changed = {*dict(edit.set_env), *edit.unset_env}
     kept = tuple(pair for pair in command.env if pair[0] not in changed)
     return ServeCommand(tuple(argv), (*kept, *edit.set_env))

@@ -13,6 +13,7 @@ class Edit:
     set: tuple[tuple[str, tuple[str, ...]], ...] = ()
     remove: tuple[str, ...] = ()
     remove_words: tuple[int, ...] = ()  # bare words that belong to nothing, by their position in argv
+    model: str | None = None  # becomes the first word after `serve`
     set_env: tuple[tuple[str, str], ...] = ()
     unset_env: tuple[str, ...] = ()
 

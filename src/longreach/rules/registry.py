@@ -23,6 +23,7 @@ from longreach.rules import (
     written_kv,
     written_names,
     written_offload,
+    written_parser,
     written_rope,
     written_serving,
     written_speculation,
@@ -61,6 +62,7 @@ RULES: tuple[Rule, ...] = tuple(
 COMMAND_RULES: tuple[CommandRule, ...] = tuple(
     sorted(
         (
+            *written_parser.RULES,
             *written_names.RULES,
             *written_offload.RULES,
             *written_env.RULES,

@@ -71,7 +71,7 @@ def _check_plain(use: Use, entry: FlagEntry, value: str) -> Iterator[ParseProble
         fix = f"{entry.name} {near}" if near else f"give {entry.name} a number"
         what = f"{entry.name} {value!r} is not a number that vLLM reads"
         yield ParseProblem(
-            "wrong_value", what, f"it takes {_WORDS[entry.kind]}", fix, use, suggestion=(near,) if near else ()
+            "wrong_value", what, f"{entry.name} takes {_WORDS[entry.kind]}", fix, use, suggestion=(near,) if near else ()
         )
         return
     if entry.choices and converted not in entry.choices and not (entry.folds and _fold(value) in entry.choices):
@@ -85,7 +85,7 @@ def _fold(value: str) -> str:
 def _wrong_choice(use: Use, entry: FlagEntry, value: str) -> ParseProblem:
     names = [str(choice) for choice in entry.choices]
     near = nearest(value, names)
-    why = f"the parser takes {', '.join(names)}"
+    why = f"{entry.name} takes {', '.join(names)}"
     fix = f"{entry.name} {near[0]}" if near else f"give {entry.name} one of {', '.join(names)}"
     return ParseProblem("wrong_choice", f"{entry.name} {value!r} is not known", why, fix, use, suggestion=near)
 

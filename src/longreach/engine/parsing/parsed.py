@@ -65,6 +65,11 @@ class Use:
         return self.values[0] if len(self.values) == 1 else None
 
     @property
+    def positions(self) -> tuple[int, ...]:
+        """Of its tokens in argv; none for a use that the config file holds."""
+        return tuple(range(self.position, self.position + len(self.tokens))) if self.position >= 0 else ()
+
+    @property
     def is_abbreviated(self) -> bool:
         """Whether only a prefix of the flag's name is written."""
         return self.entry is not None and self.spelling not in self.entry.spellings
@@ -100,6 +105,9 @@ class ParsedCommand:
     registry: Registry
     config_path: str | None = None  # of `--config FILE`
     config_is_read: bool = False  # the file's content was given
+    dropped: tuple[
+        str, ...
+    ] = ()  # keys of the config file whose `false` is passed over, though the flag is on without it
 
     def named(self, name: str) -> tuple[Use, ...]:
         """All uses of one flag, by its canonical long name (or its spelling where the release lacks it)."""

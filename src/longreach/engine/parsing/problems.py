@@ -49,6 +49,8 @@ def _span(releases: Sequence[str]) -> str:
 
 
 def _fix(successor: Successor, name: str) -> str:
+    if successor.variable is not None:
+        return f"set {successor.variable} in the environment instead of {name}"
     return f"remove {name}" if successor.name is None else f"use {successor.name} instead of {name}"
 
 
@@ -103,7 +105,7 @@ def stray_words(texts: Sequence[str], positions: tuple[int, ...], model: str | N
     """Bare words that no option takes."""
     said = " ".join(texts)
     if is_serve:
-        why = f"it follows no flag that takes it, and the model is already named ({model})"
+        why = f"it follows no flag that takes it, and the model is already named: {model!r}"
     else:
         why = "the module takes no bare word; it names its model with --model"
     what = f"bare word{'s' if len(texts) > 1 else ''} {said!r} in the command"

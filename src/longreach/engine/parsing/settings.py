@@ -72,13 +72,14 @@ def _check_object(
             sound = False
             yield said
     if sound:
-        for text in check_together(settings, read, registry.version):
+        for text, usual in check_together(settings, read, registry.version):
             yield _Said(
                 "rejected_settings",
                 path,
                 text,
                 f"{settings} of vLLM {registry.version} refuses it",
-                "change one of the keys",
+                f'add "{usual[0]}": "{usual[1]}"' if usual else "change one of the keys",
+                usual,
             )
 
 

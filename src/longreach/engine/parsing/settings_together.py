@@ -11,12 +11,12 @@ from longreach.engine.registry import version_key
 _Object = Mapping[str, object]
 
 
-def check_together(settings: str, read: _Object, version: str) -> Iterator[str]:
-    """What a release says about the keys of one object, its key by key checks passed."""
+def check_together(settings: str, read: _Object, version: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What a release says about the keys of one object that pass one by one, and the key with its value that is usual there."""
     number = version_key(version)
     for owner, first, text, refuses in _ROWS:
         if owner == settings and number >= version_key(first) and refuses(read):
-            yield text
+            yield text, _USUAL.get(text, ())
 
 
 def _lacks(wanted: str, given: str) -> Callable[[_Object], bool]:
@@ -209,3 +209,9 @@ _ROWS: tuple[tuple[str, str, str, _Refuses], ...] = (
     ),
 )
 """Settings class, first release of the registry with the check, the words, and what of an object (its keys as given) is refused."""
+
+_USUAL: Mapping[str, tuple[str, str]] = {
+    "kv_connector needs kv_role": ("kv_role", "kv_both"),
+    "ec_connector needs ec_role": ("ec_role", "ec_both"),
+}
+"""The key and the value that mend a conflict, where nearly every command has the same."""

@@ -13,19 +13,26 @@ class Successor:
     """A flag that is gone, and what to do about it."""
 
     old: str
-    name: str | None  # the flag to use instead; None: drop it
+    name: str | None  # the flag to use instead, or a key of one; None: drop it
     remark: str
     keeps_value: bool = False  # the same value goes with the new name
+    value: str | None = None  # this value goes with the new name
+    variable: str | None = None  # the value goes into this environment variable
+    by_hand: bool = False  # what to write cannot be told from the flag alone
 
 
 SUCCESSORS: tuple[Successor, ...] = (
     Successor(
-        "--rope-scaling", "--hf-overrides", "the rope settings go into --hf-overrides '{\"rope_parameters\": {...}}'"
+        "--rope-scaling",
+        "--hf-overrides",
+        "the rope settings go into --hf-overrides '{\"rope_parameters\": {...}}'",
+        by_hand=True,
     ),
     Successor(
         "--rope-theta",
         "--hf-overrides",
         'the base goes into --hf-overrides \'{"rope_parameters": {"rope_theta": ...}}\'',
+        by_hand=True,
     ),
     Successor(
         "--guided-decoding-backend",
@@ -37,11 +44,13 @@ SUCCESSORS: tuple[Successor, ...] = (
         "--guided-decoding-disable-any-whitespace",
         "--structured-outputs-config.disable_any_whitespace",
         "it is a key of --structured-outputs-config",
+        value="true",
     ),
     Successor(
         "--guided-decoding-disable-additional-properties",
         "--structured-outputs-config.disable_additional_properties",
         "it is a key of --structured-outputs-config",
+        value="true",
     ),
     Successor("--guided-decoding-disable-fallback", None, "there is no fallback any more"),
     Successor("--disable-log-requests", None, "requests are logged only with --enable-log-requests"),
@@ -59,11 +68,11 @@ SUCCESSORS: tuple[Successor, ...] = (
         "CUDA graphs are captured by batch size (--cudagraph-capture-sizes), not by length",
     ),
     Successor("--cuda-graph-sizes", "--cudagraph-capture-sizes", "it was renamed", keeps_value=True),
-    Successor("--task", "--runner", "--runner says generate or pooling, --convert says into what"),
+    Successor("--task", "--runner", "--runner says generate or pooling, --convert says into what", by_hand=True),
     Successor("--enable-reasoning", None, "--reasoning-parser alone turns it on"),
     Successor("--tool-call-parser-plugin", "--tool-parser-plugin", "that is its name", keeps_value=True),
     Successor("--disable-frontend-multiprocessing", None, "the API server always runs in a process of its own"),
-    Successor("--disable-mm-preprocessor-cache", "--mm-processor-cache-gb", "a cache of 0 GB is none"),
+    Successor("--disable-mm-preprocessor-cache", "--mm-processor-cache-gb", "a cache of 0 GB is none", value="0"),
     Successor("--max-num-partial-prefills", None, "the V1 scheduler had ignored it"),
     Successor("--max-long-partial-prefills", None, "the V1 scheduler had ignored it"),
     Successor("--calculate-kv-scales", None, "scales come with the checkpoint"),
@@ -79,21 +88,27 @@ SUCCESSORS: tuple[Successor, ...] = (
     ),
     Successor("--override-neuron-config", "--additional-config", "platform settings go there", keeps_value=True),
     Successor("--device", None, "the platform of the installed vLLM decides it"),
-    Successor("--worker-use-ray", "--distributed-executor-backend", "it is named ray there"),
+    Successor("--worker-use-ray", "--distributed-executor-backend", "it is named ray there", by_hand=True),
     Successor("--enable-lora-bias", None, "biases of LoRA adapters are no longer taken"),
     Successor(
         "--max-context-len-to-capture",
         None,
         "CUDA graphs are captured by batch size (--cudagraph-capture-sizes), not by length",
     ),
-    Successor("--attention-backend", None, "before 0.13 the variable VLLM_ATTENTION_BACKEND says it"),
+    Successor("--attention-backend", None, "before 0.13 the variable says it", variable="VLLM_ATTENTION_BACKEND"),
     Successor(
-        "--kv-cache-memory", "--gpu-memory-utilization", "before 0.10.2 only the share of the memory can be given"
+        "--kv-cache-memory",
+        "--gpu-memory-utilization",
+        "before 0.10.2 only the share of the memory can be given",
+        by_hand=True,
     ),
     Successor(
-        "--kv-cache-memory-bytes", "--gpu-memory-utilization", "before 0.10.2 only the share of the memory can be given"
+        "--kv-cache-memory-bytes",
+        "--gpu-memory-utilization",
+        "before 0.10.2 only the share of the memory can be given",
+        by_hand=True,
     ),
-    Successor("--runner", "--task", "before 0.10 --task says it"),
+    Successor("--runner", "--task", "before 0.10 --task says it", by_hand=True),
     Successor("--enable-log-requests", None, "before 0.10 requests are logged unless --disable-log-requests is given"),
     Successor("--spec-method", "--speculative-config.method", "it is a key of --speculative-config", keeps_value=True),
     Successor("--spec-model", "--speculative-config.model", "it is a key of --speculative-config", keeps_value=True),
@@ -103,11 +118,17 @@ SUCCESSORS: tuple[Successor, ...] = (
         "it is a key of --speculative-config",
         keeps_value=True,
     ),
-    Successor("--all2all-backend", None, "before 0.12 the variable VLLM_ALL2ALL_BACKEND says it"),
-    Successor("--lora-path", "--lora-modules", "adapters are given as NAME=PATH, with --enable-lora"),
+    Successor("--all2all-backend", None, "before 0.12 the variable says it", variable="VLLM_ALL2ALL_BACKEND"),
+    Successor("--lora-path", "--lora-modules", "adapters are given as NAME=PATH, with --enable-lora", by_hand=True),
     Successor("--enable-metrics", None, "metrics are always on"),
     Successor("--omni", None, "it belongs to the package vllm-omni"),
     Successor("--stage-configs-path", None, "it belongs to the package vllm-omni"),
+    Successor(
+        "--log-config-file",
+        "--logging-config.pylogging_config_file",
+        "it is a key of --logging-config",
+        keeps_value=True,
+    ),
     Successor("--context-length", "--max-model-len", "that is its name in vLLM", keeps_value=True),
     Successor("--max-seq-len", "--max-model-len", "that is its name in vLLM", keeps_value=True),
     Successor("--tp-size", "--tensor-parallel-size", "that is its name in vLLM", keeps_value=True),

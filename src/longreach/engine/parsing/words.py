@@ -58,7 +58,7 @@ def move_model(words: Sequence[Word], dialect: Dialect) -> list[Word]:
     if dialect.name_needs_model and _lacks_model(words):
         why = "vLLM looks at the first word after 'serve' for the model before it looks at anything else"
         raise RefusedError(
-            "no_model", "the command names no model", why, "vllm serve MODEL --served-model-name NAME ..."
+            "no_model", "no model before --served-model-name", why, "vllm serve MODEL --served-model-name NAME"
         )
     return list(words)
 
@@ -70,9 +70,9 @@ def _is_model_option(text: str, dialect: Dialect) -> bool:
 def _move(words: Sequence[Word], index: int, dialect: Dialect) -> list[Word]:
     option = words[index]
     if not dialect.model_option:
-        why = "this release wants the model as the first word after 'serve', or in a config file"
+        why = "before 0.11.2 the model is the first word after 'serve', or in a config file"
         raise RefusedError(
-            "model_option", "--model after 'vllm serve' is refused", why, "vllm serve MODEL ...", option.positions
+            "model_option", "--model after 'vllm serve' is refused", why, "vllm serve MODEL, then the flags", option.positions
         )
     name, equals, value = option.text.partition("=")
     if equals:
@@ -83,7 +83,7 @@ def _move(words: Sequence[Word], index: int, dialect: Dialect) -> list[Word]:
         rest = words[index + 2 :]
     else:
         raise RefusedError(
-            "missing_value", f"{name} has no value", "nothing follows it", "vllm serve MODEL ...", option.positions
+            "missing_value", f"{name} has no value", "nothing follows it", "vllm serve MODEL, then the flags", option.positions
         )
     return [model, *words[:index], *rest]
 
@@ -112,9 +112,8 @@ def insert_config(
     names_model = bool(words) and not words[0].is_option
     if is_serve and not names_model and config is not None and not any(word.text == "--model" for word in given):
         why = f"neither the first word after 'serve' nor {path} names one"
-        raise RefusedError(
-            "no_model", "the command names no model", why, "vllm serve MODEL --config FILE", words[index].positions
-        )
+        what, fix = f"no model, neither in the command nor in {path}", "vllm serve MODEL --config FILE"
+        raise RefusedError("no_model", what, why, fix, words[index].positions)
     if is_serve:
         return [*rest[:1], *given, *rest[1:]] if names_model else [*given, *rest]
     if dialect.config_for_module and words[0].is_option:
@@ -134,7 +133,7 @@ def _config_path(words: Sequence[Word], places: Sequence[int]) -> str:
         )
     path = words[index + 1].text
     if not is_open(path) and path.rpartition(".")[2] not in ("yaml", "yml"):
-        why = "vLLM takes a config file whose name ends in .yaml or .yml"
+        why = "vLLM takes a config file whose name ends in '.yaml' or '.yml'"
         raise RefusedError(
             "bad_config",
             f"--config {path} is not a YAML file",
