@@ -19,6 +19,7 @@ COMMANDS = {
     "concurrency": "qwen3-8b --gpus 1xH100 --concurrency 100 --kv-cache-dtype auto",
     "reach": "qwen3-8b --gpus 1xH100 --max-model-len 100k --yarn none",
     "rope of two kinds": "gemma-3-27b --gpus 1xH100 --max-model-len 200k",
+    "images": "gemma-3-27b --gpus 1xA100-SXM-80GB --concurrency 40",
     "share": "qwen3-8b --gpus 1xH100 --gpu-memory-utilization 0.3 --max-model-len 120k --kv-cache-dtype auto",
     "latent": "deepseek-v3 --gpus 8xH200 --tp 8 --dcp 1 --concurrency 200 --spec none",
     "fewer GPUs than there are": "qwen3-32b --gpus 8xRTX4090 --tp 2 --weights w4a16 --max-model-len 400k",
@@ -64,6 +65,13 @@ def test_the_figures_of_each_change_are_its_own(plan_json: PlanJson) -> None:
     assert offered["no drafts (mtp:3)"]["max_model_len"] == 649_152
     assert offered["no drafts (mtp:3)"]["options"] == ["--spec", "none", "--max-model-len", "649152"]
     assert offered["a shorter request"]["max_model_len"] == 604_000
+
+
+def test_text_alone_leaves_more_and_stands_behind_the_dashes(plan_json: PlanJson) -> None:
+    _, document = plan_json(*COMMANDS["images"].split())
+    offered = {item["change"]: item for item in document["alternatives"]}
+    assert offered["text alone"]["options"][-2:] == ["--", "--language-model-only"]
+    assert offered["text alone"]["concurrency"] > offered["fewer requests at once"]["concurrency"]
 
 
 def test_more_gpus_are_as_few_as_serve(plan_json: PlanJson) -> None:

@@ -1,9 +1,12 @@
 """The screen of each example, compared with the one on file; `make generate` writes them anew."""
 
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
+from longreach.cli.main import run
 from longreach.cli.plan_file import read_plan
 from longreach.engine.release import DEFAULT_RELEASE, get_release
 from longreach.hardware.machine import machine_from
@@ -16,6 +19,13 @@ from longreach.report.style import Paint, table
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 SCREENS = ROOT / "tests/corpus/screens"
+COMMANDS = {
+    "does-not-fit": "qwen3-32b --gpus 4xRTX4090 --tp 4 --weights w4a16 --kv-cache-dtype fp8_e4m3 --kv-cache-memory-bytes 10G "
+    "--max-model-len 750k",
+    "mix": "qwen3-32b --gpus 8xRTX4090 --weights w4a16 --mix 90%:8k,10%:100k",
+    "sweep": "qwen3.6-27b --gpus 4xRTX4090 --weights w4a16 --max-model-len 750k --sweep tp,kv_cache_dtype,max_model_len=128k/750k",
+    "older-release": "qwen3-32b --gpus 2xA100-SXM-80GB --numa 2 --max-model-len 100k --vllm 0.10.0",
+}
 
 
 def _screen(example: Path) -> str:
@@ -25,6 +35,17 @@ def _screen(example: Path) -> str:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_the_screen_is_the_one_on_file(example: Path) -> None:
     assert _screen(example) == (SCREENS / f"{example.stem}.txt").read_text(encoding="utf-8")
+
+
+def _screen_of(command: str) -> str:
+    with redirect_stdout(io.StringIO()) as printed:
+        run(["plan", *command.split()])
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_screen_of_the_command_is_the_one_on_file(name: str) -> None:
+    assert _screen_of(COMMANDS[name]) == (SCREENS / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def test_verbose_adds_the_arithmetic_and_all_advice() -> None:
@@ -61,3 +82,5 @@ def test_a_table_aligns_numbers_to_the_right() -> None:
 if __name__ == "__main__":
     for path in EXAMPLES:
         (SCREENS / f"{path.stem}.txt").write_text(_screen(path), encoding="utf-8")
+    for title, line in COMMANDS.items():
+        (SCREENS / f"{title}.txt").write_text(_screen_of(line), encoding="utf-8")

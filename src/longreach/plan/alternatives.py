@@ -107,7 +107,8 @@ def _described(change: Change, options: list[str], decision: Decision, asked: Ca
     words = change.words or ("a shorter request" if "--max-model-len" in options else "fewer requests at once")
     if "kv_cache_memory_bytes" in change.goal and fit.kv_cache_memory_bytes is not None:
         options += ["--kv-cache-memory-bytes", str(fit.kv_cache_memory_bytes)]
-        words = words.replace("more KV cache", f"{format_bytes(fit.kv_cache_memory_bytes)} of KV cache on each GPU")
+        size = f"{format_bytes(fit.kv_cache_memory_bytes)} of KV cache on each GPU"
+        words = words.replace("more KV cache", size) if "more KV cache" in words else f"{words}, {size}"
     if change.goal.get("tp_size", 0) is None and goal.tp_size is not None:
         sizes = (("--tp", split.tp_size), ("--pp", split.pp_size), ("--dp", split.dp_size), ("--dcp", split.dcp_size))
         options += [word for name, size in sizes if size > 1 or name == "--tp" for word in (name, str(size))]
@@ -115,12 +116,18 @@ def _described(change: Change, options: list[str], decision: Decision, asked: Ca
         options += ["--dcp", str(split.dcp_size)]
     return Alternative(
         change=words,
-        options=tuple(options),
+        options=_for_vllm_last(options),
         max_model_len=decision.settled.max_model_len,
         concurrency=_at_once(decision, asked),
         serves=serves,
         note="" if fit.is_sure else "the start may run out of memory",
     )
+
+
+def _for_vllm_last(options: list[str]) -> tuple[str, ...]:
+    """What stands after -- goes behind every option of plan."""
+    at = options.index("--") if "--" in options else len(options)
+    return (*options[:at], *options[at + 2 :], *options[at : at + 2])
 
 
 def _gains(item: Alternative, as_it_is: Alternative | None, *, wants_more: bool) -> bool:

@@ -12,10 +12,12 @@ from longreach.hardware.spec import GpuSpec, LinkSpec, Machine
 from longreach.model.catalogue import find_catalogue_model, with_quantization
 from longreach.model.spec import MlaLayer, QuantizationName
 from longreach.plan.count import Case, Decision
+from longreach.plan.extra import read_extra
 
 SMALL_CHUNK = 2048
 """VLLM's default on cards below 70 GiB."""
 
+_TEXT_ONLY = "--language-model-only"
 _USUAL_BOX = 8  # GPUs; a box that has them already may double
 _WEIGHT_BITS: dict[QuantizationName, int] = {"fp8": 8, "w4a16": 4, "nvfp4": 4}
 _OTHER_BITS = {"fp8-weight-only": 8, "w8a8-int8": 8, "w4a8-int8": 4, "mxfp4": 4, "other": 4}
@@ -58,6 +60,17 @@ def setting_changes(case: Case, taken: Decision) -> Iterator[Change]:
         yield Change(f"{dtype.partition('_')[0]} KV cache", ("--kv-cache-dtype", dtype), {"kv_cache_dtype": dtype})
     if goal.yarn == "none" and not taken.rope.reachable:
         yield Change("YaRN", ("--yarn", "auto"), {"yarn": "auto"})
+    if case.model.is_multimodal and not case.extra.text_only and goal.images_per_prompt is None:
+        yield from _text_only(case)
+
+
+def _text_only(case: Case) -> Iterator[Change]:
+    """Without its towers a multimodal model leaves more to the KV cache."""
+    if get_registry(case.release.version).find(_TEXT_ONLY) is not None:
+        words = (*case.goal.extra_args, _TEXT_ONLY)
+        yield Change(
+            "text alone", ("--", _TEXT_ONLY), {"extra_args": words}, {"extra": read_extra(words, case.release)}
+        )
 
 
 def together(changes: list[Change]) -> Change | None:
@@ -71,12 +84,15 @@ def together(changes: list[Change]) -> Change | None:
         return None
     merged = [change for change in changes if change.words in taken]
     options = tuple(word for change in merged for word in change.options)
-    return Change(", ".join(taken), options, {name: change.goal[name] for name, change in first.items()})
+    case = {name: value for change in merged for name, value in change.case.items()}
+    return Change(", ".join(taken), options, {name: change.goal[name] for name, change in first.items()}, case)
 
 
 def larger_changes(case: Case, taken: Decision) -> Iterator[Change]:
     """All GPUs of the machine, other weights, more GPUs; for an instance that has the machine to itself."""
-    free = {"tp_size": None, "pp_size": None, "dp_size": None, "dcp_size": None}
+    free: dict[str, Any] = {"tp_size": None, "pp_size": None, "dp_size": None, "dcp_size": None}
+    if case.goal.kv_cache_memory_bytes is not None:
+        free["kv_cache_memory_bytes"] = None  # given for fewer GPUs, each of which held more of the weights
     if taken.settled.split.num_gpus < case.num_gpus:
         yield Change(f"all {case.num_gpus} GPUs", (), free)
     split = taken.settled.split
