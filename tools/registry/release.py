@@ -25,11 +25,16 @@ def read_release(folder: Path) -> Sections:
     for option in options:
         if option.lists_when_run:
             option.entry["choices"] = sorted(families[_FAMILY_OF_CHOICES[option.name]])
-    classes = [typed.import_value(f"{cls.__module__}.{cls.__name__}") for option in options if (cls := option.settings)]
+    classes = {
+        typed.import_value(f"{cls.__module__}.{cls.__name__}"): option.entry.get("settings_are_parsed")
+        for option in options
+        if (cls := option.settings)
+    }
+    called = [cls for cls, is_parsed in classes.items() if not is_parsed]
     sections: dict[str, Mapping[str, Any]] = {
         "flags": {option.name: option.entry for option in options},
         "settings": read_settings(typed, classes),
-        "strict_settings": dict.fromkeys(read_strict_settings(typed, classes), 1),
+        "strict_settings": dict.fromkeys(read_strict_settings(typed, classes, called), 1),
         "offload_keys": read_offload_keys(typed),
         "former_architecture": read_former_architectures(typed),
     }

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tools.registry.annotations import settings_class
 from tools.registry.interpreter import Interpreter
 from tools.registry.options import Entry, deprecation
-from tools.registry.strictness import describe_strictly, refuses_unknown_keys
+from tools.registry.strictness import describe_strictly, is_plain_dataclass, refuses_unknown_keys
 from tools.registry.values import SourceField
 
 
@@ -18,9 +18,14 @@ def read_settings(interpreter: Interpreter, classes: Iterable[type]) -> dict[str
     }
 
 
-def read_strict_settings(interpreter: Interpreter, classes: Iterable[type]) -> list[str]:
-    """Names of the classes that refuse keys they do not have; the others pass over them in silence."""
-    return [cls.__name__ for cls in _reachable(interpreter, classes) if refuses_unknown_keys(interpreter, cls)]
+def read_strict_settings(interpreter: Interpreter, classes: Iterable[type], called: Iterable[type]) -> list[str]:
+    """Names of the classes that refuse keys they do not have; the others pass over them in silence.
+
+    `called` are those that vLLM calls with the keys as arguments: a plain dataclass refuses there (SpeculativeConfig in 0.8).
+    """
+    strict = [cls for cls in _reachable(interpreter, classes) if refuses_unknown_keys(interpreter, cls)]
+    plain = [cls for cls in called if is_plain_dataclass(interpreter, cls)]
+    return [cls.__name__ for cls in [*strict, *plain]]
 
 
 def _reachable(interpreter: Interpreter, classes: Iterable[type]) -> list[type]:

@@ -59,7 +59,7 @@ def describe_strictly(interpreter: Interpreter, cls: type, field: SourceField) -
     entry |= {"folds": True} if "choices" in entry and (by_name or ".replace('-', '_')" in before) else {}
     skips_none = any(validator.mode == "wrap" and "is None" in validator.text for validator in validators)
     entry |= {"optional": True} if skips_none or any(one.kind == "null" for one in found) else {}
-    return entry | limits(interpreter, cls, field.name)
+    return entry | limits(interpreter, cls, field.name, whole="float" not in kinds)
 
 
 def alternatives(annotation: Any) -> Iterator[Alternative]:
@@ -173,27 +173,16 @@ def _table_names(interpreter: Interpreter, module: str, text: str, *, follow: bo
     return names
 
 
-def limits(interpreter: Interpreter, cls: type, name: str) -> dict[str, Any]:
-    """`low`, `high` and `filled` out of pydantic's `Field(ge=0)`."""
+def limits(interpreter: Interpreter, cls: type, name: str, *, whole: bool) -> dict[str, Any]:
+    """`low`, `high` and `filled` out of pydantic's `Field(ge=0)`; `gt` is the next number: the next whole one, or nearly it."""
     call = next((found for _, node in _definitions(interpreter, cls) if (found := _field_call(node, name))), None)
     words = {word.arg: word.value for word in call.keywords} if call else {}
     given = {word: value.value for word, value in words.items() if word and isinstance(value, ast.Constant)}
     entry: dict[str, Any] = {}
-    for word, key, toward in (
-        ("ge", "low", None),
-        ("gt", "low", math.inf),
-        ("le", "high", None),
-        ("lt", "high", -math.inf),
-    ):
+    for word, key, step in (("ge", "low", 0), ("gt", "low", 1), ("le", "high", 0), ("lt", "high", -1)):
         limit = given.get(word)
         if isinstance(limit, int | float):
-            entry[key] = (
-                limit
-                if toward is None
-                else limit + (1 if toward > 0 else -1)
-                if isinstance(limit, int)
-                else math.nextafter(limit, toward)
-            )
+            entry[key] = limit + step if whole or not step else math.nextafter(limit, step * math.inf)
     return entry | ({"filled": True} if given.get("min_length") else {})
 
 
@@ -216,6 +205,13 @@ def refuses_unknown_keys(interpreter: Interpreter, cls: type) -> bool:
         if isinstance(maker, SourceFunction) and "forbid" in ast.unparse(maker.node):
             return True
     return False
+
+
+def is_plain_dataclass(interpreter: Interpreter, cls: type) -> bool:
+    """Whether the standard library makes the class, not pydantic."""
+    module, node = next(_definitions(interpreter, cls))
+    words = {ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list}
+    return "dataclass" in words and interpreter.global_value(module, "dataclass") is dataclasses.dataclass
 
 
 def _definitions(interpreter: Interpreter, cls: type) -> Iterator[tuple[str, ast.ClassDef]]:
