@@ -14,9 +14,12 @@ from longreach.model.source import load_model
 from longreach.rules import (
     capacity,
     multimodal,
+    outside_share,
     scheduler,
+    written_drafts,
     written_hybrid,
     written_kv,
+    written_platform,
     written_rope,
     written_weights,
 )
@@ -84,6 +87,35 @@ _DEPLOYMENTS = (
         (
             deployed("qwen3.5-122b-a10b", "-tp 2 --enable-prefix-caching", "0.17.1", gpus="2xH200"),
             deployed("qwen3.5-122b-a10b", "-tp 4 --enable-prefix-caching", "0.17.1"),
+        ),
+    ),
+    Case(
+        outside_share.graphs_outside_profile,
+        deployed("qwen3-30b-a3b", "-tp 4 --max-model-len 1024", "0.8.5.post1", gpus="4xA10"),
+        (
+            deployed("qwen3-30b-a3b", "-tp 4 --max-model-len 1024 --enforce-eager", "0.8.5.post1", gpus="4xA10"),
+            deployed("qwen3-30b-a3b", "-tp 4 --max-model-len 1024", "0.20.2", gpus="4xA10"),
+            deployed("qwen3-30b-a3b", "-tp 4 --max-model-len 1024 --gpu-memory-utilization 0.8", "0.9.2", gpus="4xA10"),
+            deployed("qwen3-30b-a3b", "-tp 4 --max-model-len 1024", "0.8.5.post1"),
+        ),
+    ),
+    Case(
+        outside_share.sampler_outside_share,
+        deployed("qwen3-8b", "--gpu-memory-utilization 0.97", "0.10.2", gpus="H100"),
+        (
+            deployed("qwen3-8b", "--gpu-memory-utilization 0.97 --max-num-seqs 64", "0.10.2", gpus="H100"),
+            deployed("qwen3-8b", "", "0.10.2", gpus="H100"),
+            deployed("qwen3-8b", "--gpu-memory-utilization 0.97", "0.10.2"),
+        ),
+    ),
+    Case(
+        outside_share.length_defaults_to_native,
+        deployed("glm-5.3", "-tp 8 --kv-cache-dtype fp8", "0.28.0"),
+        (
+            deployed("glm-5.3", "-tp 8 --kv-cache-dtype fp8 --max-model-len 32768", "0.28.0"),
+            deployed("glm-5.3", "-tp 8 --kv-cache-dtype fp8 --max-model-len auto", "0.28.0"),
+            deployed("qwen3-8b"),
+            deployed("glm-5.3", "-tp 8 --max-model-len $LENGTH", "0.28.0"),
         ),
     ),
 )
@@ -169,6 +201,15 @@ _HYBRIDS = (
             line("qwen3.5-27b", f"{_OFFLOAD} --no-disable-hybrid-kv-cache-manager", "0.21.0"),
             line("qwen3-32b", _OFFLOAD, "0.17.1"),
             line("qwen3.5-27b", _LMCACHE.replace("LMCacheConnectorV1", "LMCacheMPConnector"), "0.23.0"),
+        ),
+    ),
+    Case(
+        written_hybrid.offload_hybrid_assert,
+        line("qwen3.6-27b", f"{_OFFLOAD} --enable-prefix-caching", "0.22.1"),
+        (
+            line("qwen3.6-27b", f"{_OFFLOAD} --enable-prefix-caching", "0.23.0"),
+            line("qwen3.6-27b", _OFFLOAD, "0.22.1"),
+            line("qwen3-32b", f"{_OFFLOAD} --enable-prefix-caching", "0.22.1"),
         ),
     ),
     Case(
@@ -333,5 +374,76 @@ _KV = (
     ),
 )
 
+
+def _drafting(model: str, spec: str, version: str = "0.32.0", gpus: str | None = None) -> WrittenCommand:
+    return line(model, f"--speculative-config '{spec}'", version, gpus)
+
+
+_MTP = '{"method": "mtp", "num_speculative_tokens": 2}'
+_MTP_6 = '{"method": "mtp", "num_speculative_tokens": 6}'
+_PLAIN_DRAFT = '{"method": "draft_model", "model": "Qwen/Qwen2.5-0.5B-Instruct", "num_speculative_tokens": 3}'
+_SAME_DRAFT = '{"method": "draft_model", "model": "Qwen/Qwen3-0.6B", "num_speculative_tokens": 3}'
+_DFLASH = '{"method": "dflash", "model": "USER/Qwen3.6-27B-DFlash", "num_speculative_tokens": 4}'
+
+_DRAFTS = (
+    Case(
+        written_drafts.mtp_not_in_release,
+        _drafting("glm-4.5-air", _MTP.replace("mtp", "glm4_moe_mtp"), "0.9.2"),
+        (
+            _drafting("glm-4.5-air", _MTP, "0.20.2"),
+            _drafting("qwen3-32b", _MTP, "0.9.2"),
+            _drafting("glm-4.5-air", _PLAIN_DRAFT, "0.9.2"),
+        ),
+    ),
+    Case(
+        written_drafts.draft_vocabulary_differs,
+        _drafting("qwen3.6-27b", _PLAIN_DRAFT),
+        (_drafting("qwen3-32b", _SAME_DRAFT), _drafting("qwen3.6-27b", _DFLASH), _drafting("qwen3.6-27b", _MTP)),
+    ),
+    Case(
+        written_drafts.mtp_too_many_draft_tokens,
+        _drafting("qwen3.6-27b", _MTP_6, "0.32.0", "H200"),
+        (
+            _drafting("qwen3.6-27b", _MTP, "0.32.0", "H200"),
+            _drafting("qwen3.6-27b", _MTP_6, "0.32.0", "RTX4090"),
+            _drafting("deepseek-v3", _MTP_6, "0.32.0", "H200"),
+        ),
+    ),
+    Case(
+        written_drafts.drafter_group_padding,
+        _drafting("qwen3.6-27b", _DFLASH),
+        (_drafting("qwen3.6-27b", _MTP), _drafting("qwen3-32b", _SAME_DRAFT)),
+    ),
+)
+
+_NESTED = f'{{"rope_parameters": {{{_YARN_VL}}}}}'
+
+_PLATFORMS = (
+    Case(
+        written_platform.backend_not_on_platform,
+        line("qwen3-32b", "-tp 2 --attention-backend FLASHINFER", gpus="2xMI300X"),
+        (
+            line("qwen3-32b", "-tp 2 --attention-backend TRITON_ATTN", gpus="2xMI300X"),
+            line("qwen3-32b", "-tp 2 --attention-backend FLASHINFER", gpus="2xH100"),
+            line("qwen3-32b", "-tp 2 --attention-backend FLASHINFER"),
+        ),
+    ),
+    Case(
+        written_platform.rocm_consumer,
+        line("qwen3-8b", gpus="RX7900XTX"),
+        (line("qwen3-8b", gpus="MI300X"), line("qwen3-8b", gpus="RTX4090"), line("qwen3-8b")),
+    ),
+    Case(
+        written_platform.hf_override_maybe_wrong_level,
+        written(f"Qwen3-VL-MODEL --hf-overrides '{_NESTED}' --max-model-len 1000000"),
+        (
+            written(f"MODEL --hf-overrides '{_NESTED}'"),
+            written(f"Qwen3-MODEL --hf-overrides '{_NESTED}'"),
+            written(f"Qwen3-VL-MODEL --hf-overrides '{{\"text_config\": {_NESTED}}}'"),
+            overridden("qwen3-vl-8b", _NESTED),
+        ),
+    ),
+)
+
 DEPLOYMENT_CASES = _DEPLOYMENTS
-COMMAND_CASES = (*_ROPE, *_HYBRIDS, *_WEIGHTS, *_KV)
+COMMAND_CASES = (*_ROPE, *_HYBRIDS, *_WEIGHTS, *_KV, *_DRAFTS, *_PLATFORMS)

@@ -50,7 +50,8 @@ def parse_arguments(
     uses = tuple(sorted(draft.uses, key=lambda use: use.position))
     problems = explain_quoting(draft.problems, argv, start)
     dropped = tuple(_dropped_keys(draft, config)) if path is not None and config is not None else ()
-    return ParsedCommand(entry, draft.model, uses, problems, registry, path, config is not None, dropped)
+    model = draft.model or next((use.value for use in reversed(uses) if use.name == "--model"), None)
+    return ParsedCommand(entry, model, uses, problems, registry, path, config is not None, dropped)
 
 
 def _find_start(argv: Sequence[str]) -> tuple[Entry, int]:

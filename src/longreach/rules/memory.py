@@ -51,16 +51,33 @@ def memory_cannot_tell(deployment: Deployment) -> Iterator[Diagnosis]:
     memory, room = deployment.memory, deployment.kv_room_bytes
     if memory is None or memory.kv_bytes is None or room is None:
         return
+    if deployment.is_foreign and memory.kv_certainty == "range":
+        yield from _length_may_not_fit(deployment, memory.kv_bytes)
+        return
     if memory.fits is not None and not (deployment.is_foreign and memory.fits is False):
         return
-    if deployment.is_foreign and (memory.kv_certainty != "exact" or _weights_alone_exceed(memory)):
-        return  # nothing was asked for that could be too much; LR101
+    if deployment.is_foreign and _weights_alone_exceed(memory):
+        return  # LR101
     asked, surely = memory.kv_bytes[1], max(room[0], 0)
     yield Diagnosis(
         f"whether {format_bytes(asked)} of KV cache fit beside the weights cannot be told",
         f"weights and the engine's own use leave {format_bytes(surely)} to {format_bytes(room[1])} of the GPU "
         f"(weights: {memory.weights_source})",
         f"set --kv-cache-memory-bytes to {surely} ({format_bytes(surely)}) to be sure, or try and read the log",
+    )
+
+
+def _length_may_not_fit(deployment: Deployment, kv_bytes: tuple[int, int]) -> Iterator[Diagnosis]:
+    """A share of the card was asked for: what it leaves to KV is a range, and one request needs more than its low end."""
+    capacity, (low, high) = deployment.capacity, kv_bytes
+    if capacity is None or not capacity.starts or capacity.needed_bytes_per_gpu <= low:
+        return
+    likely = "probably does" if capacity.needed_bytes_per_gpu > high else "may"
+    yield Diagnosis(
+        f"one request of {deployment.max_model_len} tokens {likely} not fit the KV cache",
+        f"it needs {format_bytes(capacity.needed_bytes_per_gpu)} per GPU; weights and the engine's own use are expected to leave "
+        f"{format_bytes(max(low, 0))} to {format_bytes(max(high, 0))}",
+        "set a lower --max-model-len, or read 'Available KV cache memory' in the log before you rely on it",
     )
 
 

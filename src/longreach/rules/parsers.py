@@ -1,10 +1,13 @@
 """Tool and reasoning parsers, and the usage details that prove a cache hit: LR704 to LR709. Pure."""
 
+import re
 from collections.abc import Iterator
 
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
+
+_GENERATION = re.compile(r"([a-z]+?)[-_]?(\d+)")
 
 
 @rule(
@@ -86,15 +89,27 @@ def parser_of_another_family(deployment: Deployment) -> Iterator[Diagnosis]:
         ("reasoning_parser", options.reasoning_parser, model.reasoning_parsers),
     )
     for field, given, known in pairs:
-        if not given or not known or given in known:
+        if not given or given in known or not (known or _is_of_another_generation(given, model.model_type)):
             continue
         flag = "--" + field.replace("_", "-")
         yield Diagnosis(
             f"{flag} {given} is not one known for '{model.name}'",
-            f"known to work: {', '.join(known)}; with another parser calls or thinking stay in the text, without an error",
-            f"set {flag} {known[0]}, or look at raw answers before you trust {given}",
-            set_option(field, known[0]),
+            f"{_known_words(known)}; with another one calls or thinking stay in the text, or the start fails for want of a token",
+            f"set {flag} {known[0]}, or look at raw answers before you trust {given}" if known else f"leave {flag} out",
+            set_option(field, known[0] if known else None),
         )
+
+
+def _known_words(known: tuple[str, ...]) -> str:
+    return f"known to work: {', '.join(known)}" if known else "no parser of this kind is known for it"
+
+
+def _is_of_another_generation(parser: str, model_type: str) -> bool:
+    """`gemma4` for a gemma3: the same family by name, another number."""
+    names = (_GENERATION.match(parser), _GENERATION.match(model_type))
+    if names[0] is None or names[1] is None or names[0][1] != names[1][1]:
+        return False
+    return names[0][2] != names[1][2]
 
 
 @rule("LR709", "advice", "prompt_tokens_details_off", "cached tokens are not reported")

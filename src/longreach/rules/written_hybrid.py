@@ -56,6 +56,29 @@ def _keep_manager(written: WrittenCommand, connector: str | None) -> tuple[str, 
     return f"{connector} does not work with recurrent layers here: use OffloadingConnector on 0.22 or later", None
 
 
+@rule(
+    "LR318",
+    "warning",
+    "offload_hybrid_assert",
+    "a hybrid's states do not come back from a connector",
+    first="0.15.0",
+    last="0.22.1",
+)
+def offload_hybrid_assert(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """The split at block boundaries asserts that no token was computed elsewhere."""
+    model, connector = _hybrid(written), connector_of(written)
+    if model is None or connector is None or hybrid_manager_is_off(written):
+        return
+    if not written.parsed.is_on(_CACHE):
+        return
+    yield Diagnosis(
+        f"the first prefix of '{model.name}' that comes back through {connector} ends the engine",
+        f"vLLM {written.release.version} asserts 'External KV connector is not verified yet' where states are kept at block "
+        "boundaries; 0.23 lifted it",
+        "use vLLM 0.23 or later, or leave the connector out",
+    )
+
+
 @rule("LR407", "advice", "hybrid_prefix_cache_off", "prefix caching is off by default on hybrids", last="0.25.1")
 def hybrid_prefix_cache_off(written: WrittenCommand) -> Iterator[Diagnosis]:
     """On by default from 0.26 on."""
@@ -174,6 +197,7 @@ def mamba_all_mode_unsupported(written: WrittenCommand) -> Iterator[Diagnosis]:
 
 RULES: tuple[CommandRule, ...] = (
     offload_hybrid_no_hma,
+    offload_hybrid_assert,
     hybrid_prefix_cache_off,
     hybrid_prefix_cache_ignored,
     hybrid_block_size,

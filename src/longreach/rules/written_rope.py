@@ -105,7 +105,14 @@ def _set_overrides(overrides: Json) -> Edit:
     return Edit(set=((_OVERRIDES, (write_value(overrides),)),), remove=_FLAGS)
 
 
-@rule("LR971", "error", "rope_theta_dropped", "a rope dict at the top level lacks the base", first="0.12.0", outcome="no_effect")
+@rule(
+    "LR971",
+    "error",
+    "rope_theta_dropped",
+    "a rope dict at the top level lacks the base",
+    first="0.12.0",
+    outcome="no_effect",
+)
 def rope_theta_dropped(written: WrittenCommand) -> Iterator[Diagnosis]:
     """A rope dict at the top level replaces the config's own; what is not repeated falls back to the class's base."""
     found = _setting(written)

@@ -1,0 +1,149 @@
+"""Drafts against the model that they draft for: LR425 to LR428. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from longreach.engine.registry import releases_with_name
+from longreach.errors import LongreachError
+from longreach.model.catalogue import load_catalogue_model
+from longreach.model.likeness import recognise_model
+from longreach.model.spec import GatedDeltaNetLayer, ModelSpec
+from longreach.rules.edit import remove_flag
+from longreach.rules.rule import Diagnosis, rule
+from longreach.rules.written import CommandRule, WrittenCommand
+from longreach.sizing.kernels import prefills_on_flashinfer
+
+_FLAG = "--speculative-config"
+
+_MTP_CLASSES: Mapping[str, str] = {
+    "Qwen3Next": "Qwen3NextMTP",
+    "Qwen3_5Moe": "Qwen3_5MoeMTP",
+    "Qwen3_5For": "Qwen3_5MTP",
+    "DeepseekV3For": "DeepSeekMTPModel",
+    "DeepseekV32For": "DeepSeekMTPModel",
+    "DeepseekV4For": "DeepSeekV4MTPModel",
+    "GlmMoeDsaFor": "DeepSeekMTPModel",
+    "Glm4MoeFor": "Glm4MoeMTPModel",
+    "Glm4MoeLiteFor": "Glm4MoeLiteMTPModel",
+    "MiMoFor": "MiMoMTPModel",
+    "MiMoV2": "MiMoV2MTPModel",
+    "Ernie4_5_MoeFor": "ErnieMTPModel",
+    "NemotronHFor": "NemotronHMTPModel",
+    "LongcatFlashFor": "LongCatFlashMTPModel",
+    "Step3p5For": "Step3p5MTP",
+    "ExaoneMoE": "ExaoneMoeMTP",
+    "HYV3For": "HYV3MTPModel",
+}
+"""Start of a target's architecture -> the class that runs its MTP layers."""
+
+_MOST_FLASHINFER_DRAFTS = 4
+_LAYERED_DRAFTS = ("draft_model", "eagle", "eagle3", "dflash")
+
+
+def _method(written: WrittenCommand) -> str | None:
+    method = (written.speculative or {}).get("method")
+    return method if isinstance(method, str) else None
+
+
+def _uses_own_mtp(written: WrittenCommand) -> bool:
+    method, spec = _method(written), written.speculative or {}
+    return method is not None and (method == "mtp" or method.endswith("_mtp")) and "model" not in spec
+
+
+@rule(
+    "LR425",
+    "error",
+    "mtp_not_in_release",
+    "the release cannot run this model's MTP layers",
+    outcome="refused_at_start",
+)
+def mtp_not_in_release(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """The draft has an architecture of its own, which came with a release."""
+    model = written.model
+    if model is None or not _uses_own_mtp(written):
+        return
+    name = next((draft for start, draft in _MTP_CLASSES.items() if model.architecture.startswith(start)), None)
+    if name is None or name in written.registry.names("architecture"):
+        return
+    releases = releases_with_name("architecture", name)
+    if not releases:
+        return
+    yield Diagnosis(
+        f"vLLM {written.release.version} has no {name}, which runs the MTP layers of '{model.name}'",
+        f"{name} is registered from {releases[0]} on; before, the method is not supported for {model.architecture}",
+        f"use vLLM {releases[0]} or later, or leave {_FLAG} out",
+        edit=remove_flag(_FLAG),
+    )
+
+
+@rule(
+    "LR426",
+    "error",
+    "draft_vocabulary_differs",
+    "the draft model has another vocabulary",
+    outcome="refused_at_start",
+    first="0.15.0",
+)
+def draft_vocabulary_differs(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """A plain draft model proposes token ids, so both must number tokens alike."""
+    model, draft = written.model, _draft_model(written)
+    if model is None or draft is None or draft.vocab_size == model.vocab_size:
+        return
+    if _method(written) not in (None, "draft_model"):
+        return
+    yield Diagnosis(
+        f"the draft '{draft.name}' has {draft.vocab_size} tokens and '{model.name}' {model.vocab_size}",
+        "vLLM stops: 'Target and draft model should have the same vocabulary size'",
+        "take a draft of the same family and size of vocabulary, or MTP or EAGLE weights made for this model",
+    )
+
+
+def _draft_model(written: WrittenCommand) -> ModelSpec | None:
+    name = (written.speculative or {}).get("model")
+    match = recognise_model(name) if isinstance(name, str) else None
+    if match is None or any(
+        mark in str(name).lower() for mark in ("eagle", "dflash", "dspark", "mtp", "assistant", "medusa")
+    ):
+        return None
+    try:
+        return load_catalogue_model(match.name)
+    except LongreachError:
+        return None
+
+
+@rule("LR427", "warning", "mtp_too_many_draft_tokens", "more draft tokens than the gated-delta kernel takes")
+def mtp_too_many_draft_tokens(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """FlashInfer's kernel checks at most four drafts in a step."""
+    model, machine, count = written.model, written.machine, (written.speculative or {}).get("num_speculative_tokens")
+    if model is None or not isinstance(count, int) or count <= _MOST_FLASHINFER_DRAFTS:
+        return
+    if not any(isinstance(layer, GatedDeltaNetLayer) for layer in model.layers):
+        return
+    if machine is None or not prefills_on_flashinfer(model, machine.gpu):
+        return
+    yield Diagnosis(
+        f"{count} draft tokens on '{model.name}' where its gated-delta layers may run on FlashInfer",
+        f"that kernel takes at most {_MOST_FLASHINFER_DRAFTS}; with 5 a report ends in cudaErrorIllegalAddress in gdn_attn.py",
+        f"set num_speculative_tokens to {_MOST_FLASHINFER_DRAFTS} or less",
+    )
+
+
+@rule("LR428", "advice", "drafter_group_padding", "a draft's layers are padded beside a hybrid's")
+def drafter_group_padding(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """They form a group of their own, which is padded to the target's group size."""
+    model, method = written.model, _method(written)
+    if model is None or not model.is_hybrid or method not in _LAYERED_DRAFTS:
+        return
+    yield Diagnosis(
+        f"the layers of the {method} draft take KV cache by whole groups of '{model.name}'",
+        "vLLM pads the draft's group to the size of the others: 'Add 6 padding layers, may waste at most 60.00% KV cache memory' "
+        "was printed for a hybrid with a DFlash draft",
+        "prefer the model's own MTP layers where it has them",
+    )
+
+
+RULES: tuple[CommandRule, ...] = (
+    mtp_not_in_release,
+    draft_vocabulary_differs,
+    mtp_too_many_draft_tokens,
+    drafter_group_padding,
+)
