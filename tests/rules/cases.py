@@ -10,6 +10,7 @@ from tests.rules import (
     cases_rope,
     cases_scheduler,
     cases_serving,
+    cases_text,
     cases_written,
 )
 from tests.rules.case import Case
@@ -34,6 +35,9 @@ CASES: tuple[Case[Deployment], ...] = tuple(
 )
 
 COMMAND_CASES: tuple[Case[WrittenCommand], ...] = tuple(
-    sorted((*cases_written.CASES, *cases_parser.CASES, *cases_foreign.COMMAND_CASES), key=lambda case: case.rule.kind.code)
+    sorted(
+        (*cases_written.CASES, *cases_parser.CASES, *cases_text.CASES, *cases_foreign.COMMAND_CASES),
+        key=lambda case: case.rule.kind.code,
+    )
 )
 """Of the rules over the words of a foreign command."""

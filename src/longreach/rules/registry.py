@@ -30,6 +30,7 @@ from longreach.rules import (
     written_rope,
     written_serving,
     written_speculation,
+    written_text,
     written_weights,
 )
 from longreach.rules.deployment import Deployment
@@ -67,6 +68,7 @@ COMMAND_RULES: tuple[CommandRule, ...] = tuple(
     sorted(
         (
             *written_parser.RULES,
+            *written_text.RULES,
             *written_names.RULES,
             *written_offload.RULES,
             *written_env.RULES,

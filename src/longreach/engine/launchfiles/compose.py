@@ -53,7 +53,7 @@ def read_environment(service: Mapping) -> Iterator[tuple[str, str]]:
 
 def _split(text: str) -> CommandText:
     split = split_words(_interpolate(text))
-    return CommandText(tuple(word.value for word in split.words), has_open_quote=split.has_open_quote)
+    return CommandText(split.words, has_open_quote=split.has_open_quote)
 
 
 def _interpolate(text: str) -> str:

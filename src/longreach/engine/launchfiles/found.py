@@ -16,7 +16,7 @@ ProblemKind = Literal[
     "comment_in_continuation",
     "continuation_missing",
     "blank_after_backslash",
-    "json_quoting",
+    "quotes_inside_quotes",
     "quote_not_closed",
     "typographic_characters",
 ]

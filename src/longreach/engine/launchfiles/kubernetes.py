@@ -98,7 +98,7 @@ def _expand(text: str, env: Values[str, str]) -> str:
 def _split(text: str) -> CommandText:
     """A text where Kubernetes wants a list: taken as a shell would split it."""
     split = split_words(text)
-    return CommandText(tuple(word.value for word in split.words), has_open_quote=split.has_open_quote)
+    return CommandText(split.words, has_open_quote=split.has_open_quote)
 
 
 def _shared_memory(container: Mapping, pod: Pod) -> int | None:

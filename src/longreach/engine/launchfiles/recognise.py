@@ -8,7 +8,6 @@ from longreach.engine.launchfiles.compose import read_service
 from longreach.engine.launchfiles.container import Container
 from longreach.engine.launchfiles.found import FoundCommand, TextProblem
 from longreach.engine.launchfiles.kubernetes import ALONE, read_container, read_pod
-from longreach.engine.launchfiles.split_words import SourceWord
 from longreach.engine.launchfiles.start import mentions_server
 from longreach.engine.launchfiles.systemd import UNIT, UnitCommand, read_unit
 from longreach.engine.launchfiles.typography import PlainText, make_plain
@@ -58,9 +57,9 @@ def find_commands(text: str, name: str = "") -> tuple[FoundCommand, ...]:
 
 def find_in_words(words: Sequence[str]) -> FoundCommand:
     """The server that an argument vector starts, whatever wraps it: docker run, numactl, bash -c. UsageError for none."""
-    source = [SourceWord(word, 0, 0) for word in words]
+    source = list(words)
     env: list[tuple[str, str]] = []
-    while source and (pair := re.fullmatch(r"([A-Za-z_]\w*)=(.*)", source[0].value, re.DOTALL)):
+    while source and (pair := re.fullmatch(r"([A-Za-z_]\w*)=(.*)", source[0], re.DOTALL)):
         env.append((pair[1], pair[2]))
         source.pop(0)
     found = next(commands_of_words(source, Surroundings(env=tuple(env))), None)
@@ -124,9 +123,7 @@ def _of_shell(text: str) -> list[FoundCommand]:
 def _of_unit(text: str, name: str) -> Iterator[FoundCommand]:
     service = name.rsplit("/", 1)[-1] or None
     for unit in read_unit(text):
-        around = Surroundings(
-            "systemd", unit.line, unit.env, service, memlock=unit.memlock, problems=unit.problems, text=unit.text
-        )
+        around = Surroundings("systemd", unit.line, unit.env, service, memlock=unit.memlock, problems=unit.problems)
         for command in _of_unit_command(unit, around):
             yield replace(command, restart=command.restart or unit.restart)
 
@@ -150,8 +147,7 @@ def _of_yaml(text: str, name: str) -> Iterator[FoundCommand]:
 
 
 def _of_list(words: tuple[Scalar, ...]) -> Iterator[FoundCommand]:
-    source = [SourceWord(word.text, 0, 0) for word in words]
-    yield from commands_of_words(source, Surroundings("words", words[0].line))
+    yield from commands_of_words([word.text for word in words], Surroundings("words", words[0].line))
 
 
 def _of_compose(document: Mapping) -> Iterator[FoundCommand]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from longreach.engine.launchfiles.found import TextProblem
 from longreach.engine.launchfiles.parameters import Value, expand_reference
 from longreach.engine.launchfiles.shell_lexer import Piece, Statement, Word, split_statements
-from longreach.engine.launchfiles.split_words import SourceWord
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 _OPENING = frozenset(("if", "while", "until", "for", "case", "select"))
@@ -27,7 +26,7 @@ _MAX_EXPORTED = 200
 class RunLine:
     """One simple command of a script."""
 
-    words: list[SourceWord]
+    words: list[str]
     assigned: tuple[tuple[str, str], ...]  # before the command: only for it
     exported: tuple[tuple[str, str], ...]
     line: int
@@ -168,7 +167,7 @@ class _Reader:
         if index:
             self._set(name, None)
         elif word.array is not None:
-            added = tuple(item.value for item in self._expand_all(word.array))
+            added = tuple(self._expand_all(word.array))
             kept = before if isinstance(before, tuple) else () if before in (None, "") else (before,)
             self._set(name, (*kept, *added) if not plus or before is not None else None)
         else:
@@ -196,11 +195,8 @@ class _Reader:
         value = self.variables.get(name)
         return f"${name}" if value is None or isinstance(value, tuple) else value
 
-    def _expand_all(self, words: tuple[Word, ...]) -> list[SourceWord]:
-        expanded: list[SourceWord] = []
-        for word in words:
-            expanded += [SourceWord(value, word.start, word.end) for value in self._expand(word)]
-        return expanded
+    def _expand_all(self, words: tuple[Word, ...]) -> list[str]:
+        return [value for word in words for value in self._expand(word)]
 
     def _expand(self, word: Word) -> list[str]:
         """The words that one word becomes: unquoted variables are split at blanks, and vanish when empty."""
@@ -261,7 +257,7 @@ def _statement_problems(statement: Statement) -> list[TextProblem]:
             TextProblem(
                 "quote_not_closed",
                 f"a quote on line {statement.open_quote} is never closed",
-                "the shell waits for the closing quote and runs nothing; a quote of the same kind inside ends it early",
+                "the shell waits for the closing ' or \" and runs nothing; one of the same kind inside ends the quoted part early",
                 "close it; write JSON in single quotes, and '\\'' for a single quote inside",
                 statement.open_quote,
             )
@@ -275,14 +271,14 @@ def _gap_problem(statement: Statement, first_word: str) -> TextProblem:
         return TextProblem(
             "comment_in_continuation",
             f"a comment before line {line} ends the command, and '{first_word}' is not part of it",
-            "a comment runs to the end of its line, the backslash included, so the lines behind it are another command",
+            "'#' runs to the end of its line, the backslash included, so the lines behind it are another command",
             "move the comment above the command",
             line,
         )
     return TextProblem(
         "continuation_missing",
         f"'{first_word}' on line {line} begins a command of its own",
-        "the line before it does not end in a backslash, so the server starts without this and what follows",
+        "the line before it does not end in '\\', so the server starts without this and what follows",
         "end every line of the command but the last with a backslash, and leave no empty line between",
         line,
     )

@@ -14,43 +14,33 @@ _C_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", 
 
 
 @dataclass(frozen=True, slots=True)
-class SourceWord:
-    """One word with the stretch of text that it was made from."""
-
-    value: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class SplitText:
     """The words of a text; `has_open_quote` when a quote is never closed and stands for itself."""
 
-    words: tuple[SourceWord, ...]
+    words: tuple[str, ...]
     has_open_quote: bool = False
 
 
 def split_words(text: str, *, c_escapes: bool = False) -> SplitText:
     r"""Split at blanks and line ends. With `c_escapes` as systemd does: `\n`, `\x20` count, in single quotes too."""
-    words: list[SourceWord] = []
+    words: list[str] = []
     current: list[str] | None = None
-    start = 0
     has_open_quote = False
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup
         if kind == "space":
             if current is not None:
-                words.append(SourceWord("".join(current), start, match.start()))
+                words.append("".join(current))
             current = None
             continue
         if kind == "joined":
             continue
         if current is None:
-            current, start = [], match.start()
+            current = []
         has_open_quote = has_open_quote or kind == "open"
         current.append(_piece(match, c_escapes=c_escapes))
     if current is not None:
-        words.append(SourceWord("".join(current), start, len(text)))
+        words.append("".join(current))
     return SplitText(tuple(words), has_open_quote)
 
 

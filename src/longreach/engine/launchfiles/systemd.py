@@ -8,7 +8,7 @@ from longreach.engine.launchfiles.container import Container
 from longreach.engine.launchfiles.docker_run import read_docker_run
 from longreach.engine.launchfiles.found import TextProblem
 from longreach.engine.launchfiles.parameters import expand_reference
-from longreach.engine.launchfiles.split_words import SourceWord, split_words
+from longreach.engine.launchfiles.split_words import split_words
 
 UNIT = re.compile(r"^\s*\[(Unit|Service|Container|Install)\]\s*$|^ExecStart=", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\s*([A-Za-z]\w*)\s*=(.*)", re.DOTALL)
@@ -29,10 +29,9 @@ _QUADLET_OPTIONS = {  # of docker run
 class UnitCommand:
     """One ExecStart, or the container of a podman unit."""
 
-    words: tuple[SourceWord, ...]
+    words: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
     line: int
-    text: str
     memlock: str | None = None
     restart: str | None = None
     container: Container | None = None
@@ -52,7 +51,7 @@ def read_unit(text: str) -> Iterator[UnitCommand]:
     env: dict[str, str] = {}
     for setting in settings:
         if setting.name == "Environment":
-            pairs = (word.value.partition("=") for word in split_words(setting.value, c_escapes=True).words)
+            pairs = (word.partition("=") for word in split_words(setting.value, c_escapes=True).words)
             env |= {name: value.replace("%%", "%") for name, equals, value in pairs if equals}
     last = {setting.name: setting.value.strip() for setting in settings}
     for setting in settings:
@@ -86,11 +85,11 @@ def _settings(text: str) -> Iterator[_Setting]:
 def _exec(setting: _Setting, env: dict[str, str], last: dict[str, str]) -> UnitCommand:
     text = setting.value.strip().lstrip(_PREFIXES)
     split = split_words(text, c_escapes=True)
-    words: list[SourceWord] = []
+    words: list[str] = []
     for word in split.words:
-        if word.value == ";":
+        if word == ";":
             break
-        words += [SourceWord(value.replace("%%", "%"), word.start, word.end) for value in _expand(word.value, env)]
+        words += [value.replace("%%", "%") for value in _expand(word, env)]
     problems: tuple[TextProblem, ...] = ()
     if split.has_open_quote:
         what = f"a quote in {setting.name} on line {setting.line} is never closed"
@@ -104,11 +103,9 @@ def _exec(setting: _Setting, env: dict[str, str], last: dict[str, str]) -> UnitC
         tuple(words),
         tuple(env.items()),
         setting.line,
-        text,
         last.get("LimitMEMLOCK"),
         last.get("Restart"),
-        None,
-        problems,
+        problems=problems,
     )
 
 
@@ -118,19 +115,17 @@ def _quadlet(settings: list[_Setting], env: dict[str, str], last: dict[str, str]
     for setting in settings:
         name = _QUADLET_OPTIONS.get(setting.name)
         if setting.name == "PodmanArgs":
-            options += [word.value for word in split_words(setting.value).words]
+            options += split_words(setting.value).words
         elif name == "--env":
-            options += [
-                part for word in split_words(setting.value, c_escapes=True).words for part in (name, word.value)
-            ]
+            options += [part for word in split_words(setting.value, c_escapes=True).words for part in (name, word)]
         elif name is not None:
             options += [name, setting.value.strip()]
     line = next((setting.line for setting in settings if setting.name in ("Exec", "Image")), 1)
     command = last.get("Exec", "")
     entrypoint = ("--entrypoint", last["Entrypoint"]) if "Entrypoint" in last else ()
-    words = [word.value for word in split_words(command, c_escapes=True).words]
+    words = split_words(command, c_escapes=True).words
     container = read_docker_run([*options, *entrypoint, last["Image"], *words])
-    return UnitCommand((), tuple(env.items()), line, command, container=container, restart=last.get("Restart"))
+    return UnitCommand((), tuple(env.items()), line, container=container, restart=last.get("Restart"))
 
 
 def _expand(word: str, env: dict[str, str]) -> list[str]:

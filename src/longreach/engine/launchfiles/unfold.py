@@ -7,10 +7,7 @@ from dataclasses import dataclass, replace
 from longreach.engine.launchfiles.container import Container, starts_server
 from longreach.engine.launchfiles.docker_run import read_docker_run
 from longreach.engine.launchfiles.found import Entry, FoundCommand, LaunchFormat, TextProblem
-from longreach.engine.launchfiles.mistakes import mend_words
-from longreach.engine.launchfiles.parameters import Value
 from longreach.engine.launchfiles.shell_script import read_script
-from longreach.engine.launchfiles.split_words import SourceWord
 from longreach.engine.launchfiles.start import (
     MODULE,
     SERVE,
@@ -23,6 +20,7 @@ from longreach.engine.launchfiles.start import (
 
 _MAX_DEPTH = 4  # a shell in a container in a shell
 _MODULE_RELEASES = re.compile(r"v?0\.(\d|10)\b")  # tags whose entry point is the api_server module
+_BARE_JSON = re.compile(r"""'\{\s*[A-Za-z_]\w*\s*:[^"'{}]*\}'""")
 _SERVER_FLAGS = frozenset(
     ("--model", "--max-model-len", "--tensor-parallel-size", "-tp", "--gpu-memory-utilization", "--served-model-name")
 )
@@ -40,82 +38,75 @@ class Surroundings:
     memlock: str | None = None
     depth: int = 0
     problems: tuple[TextProblem, ...] = ()
-    text: str = ""  # what the words were made from
 
     def with_env(self, added: Sequence[tuple[str, str]]) -> "Surroundings":
         """The same with more variables; later ones replace earlier ones."""
         return replace(self, env=tuple((dict(self.env) | dict(added)).items()))
 
 
-def commands_of_script(
-    text: str, around: Surroundings, known: dict[str, Value] | None = None
-) -> Iterator[FoundCommand]:
+def commands_of_script(text: str, around: Surroundings) -> Iterator[FoundCommand]:
     """The servers that a shell script starts."""
     if around.depth > _MAX_DEPTH:
         return
-    for run in read_script(text, dict(around.env) | (known or {})):
+    for run in read_script(text, dict(around.env)):
         line = around.line + run.line - 1
         problems = tuple(_at_line(problem, around.line - 1) for problem in run.problems)
-        here = replace(around.with_env(run.env), line=line, problems=(*around.problems, *problems), text=text)
+        here = replace(around.with_env(run.env), line=line, problems=(*around.problems, *problems))
         yield from commands_of_words(run.words, here)
 
 
-def commands_of_words(words: Sequence[SourceWord], around: Surroundings) -> Iterator[FoundCommand]:
+def commands_of_words(words: Sequence[str], around: Surroundings) -> Iterator[FoundCommand]:
     """The servers that one list of words starts: none, one, or those of the script in it."""
-    values = [word.value for word in words]
-    start = read_start(values)
+    start = read_start(words)
     if isinstance(start, ServerStart):
         entry: Entry = start.entry
-        env = _prefix_env(values[: start.first])
+        env = _prefix_env(words[: start.first])
         yield _found(entry, words[start.first :], around.with_env(env))
     elif isinstance(start, ScriptStart):
-        inner = replace(around.with_env(_prefix_env(values[: start.position])), depth=around.depth + 1)
-        yield from commands_of_script(values[start.position], inner)
+        script = words[start.position]
+        inner = replace(around.with_env(_prefix_env(words[: start.position])), depth=around.depth + 1)
+        yield from commands_of_script(
+            script, replace(inner, problems=(*inner.problems, *_lost_quotes(script, around.line)))
+        )
     elif isinstance(start, ContainerStart):
-        container = read_docker_run(values[start.first :])
+        container = read_docker_run(words[start.first :])
         if container is not None:
-            shift = len(values) - len(container.args)
-            yield from _of_container(container, words[shift:], replace(around, format="docker"))
+            yield from commands_of_container(container, replace(around, format="docker"))
 
 
 def commands_of_container(container: Container, around: Surroundings) -> Iterator[FoundCommand]:
-    """The servers that a container of a compose file, a pod or a unit starts."""
-    yield from _of_container(container, [SourceWord(word, 0, 0) for word in container.args], around)
-
-
-def _of_container(container: Container, args: Sequence[SourceWord], around: Surroundings) -> Iterator[FoundCommand]:
+    """The servers that a container of docker run, a compose file, a pod or a unit starts."""
+    args = container.args
     around = replace(around, container=container, service=container.service, depth=around.depth + 1)
     # Outside variables do not reach into a container; its own are all there are.
     around = replace(around, env=container.env)
     if around.depth > _MAX_DEPTH:
         return
-    if container.entrypoint:
-        words = [*(SourceWord(word, 0, 0) for word in container.entrypoint), *args]
-        yield from _without_second_serve(words, around)
+    if container.entrypoint is not None:
+        yield from _without_second_serve((*container.entrypoint, *args), around)
         return
     serves = starts_server(container.image)
-    values = [word.value for word in args]
-    start = read_start(values)
-    if start is None and (len(values) == 1 or values[:1] == ["vllm"]) and mentions_server(values[0]):
-        yield from _whole_command_in_one_word(values[0], serves=serves, around=around)
+    start = read_start(args)
+    if start is None and len(args) == 1 and mentions_server(args[0]):
+        yield from _whole_command_in_one_word(args[0], serves=serves, around=around)
     elif start is not None:
-        problem = _repeated(container, values, serves=serves) if serves else ()
+        problem = _repeated(args, around, serves=serves) if serves else ()
         for command in commands_of_words(args, around):
             yield replace(
                 command,
                 problems=(*problem, *command.problems),
-                received=(*SERVE, *values) if serves else command.received,
+                received=(*SERVE, *args) if serves else command.received,
             )
-    elif values[:1] == ["serve"]:
+    elif args[:1] == ("serve",):
         found = _found("image", args[1:], around)
         yield replace(
-            found, problems=(*_repeated(container, values, serves=serves), *found.problems), received=(*SERVE, *values)
+            found, problems=(*_repeated(args, around, serves=serves), *found.problems), received=(*SERVE, *args)
         )
-    elif serves or (serves is None and _are_server_args(values, container.image)):
+    elif serves or (serves is None and _are_server_args(args, container.image)):
         yield _found("image", args, around)
 
 
-def _without_second_serve(words: Sequence[SourceWord], around: Surroundings) -> Iterator[FoundCommand]:
+def _without_second_serve(words: Sequence[str], around: Surroundings) -> Iterator[FoundCommand]:
     for command in commands_of_words(words, around):
         if command.argv[:3] != (*SERVE, "serve"):
             yield command
@@ -137,7 +128,7 @@ def _whole_command_in_one_word(word: str, *, serves: bool | None, around: Surrou
     problem = TextProblem(
         "joined_words",
         f"'{word.split(maxsplit=3)[0]} ...' is one word that holds a whole command",
-        "without a shell nothing takes it apart: it is looked up as the name of a program, or passed on as one argument",
+        "nothing takes it apart without a shell: it is looked up as the name of a program ('no such file'), or is one argument",
         'write every word as an item of its own, or run it with command: ["sh", "-c"]',
         around.line,
     )
@@ -147,25 +138,42 @@ def _whole_command_in_one_word(word: str, *, serves: bool | None, around: Surrou
         yield replace(command, problems=problems)
 
 
-def _repeated(container: Container, values: Sequence[str], *, serves: bool | None) -> tuple[TextProblem, ...]:
+def _lost_quotes(script: str, line: int) -> tuple[TextProblem, ...]:
+    """`bash -c "... '{"key": 1}' ..."`: the inner double quotes end the outer ones."""
+    lost = _BARE_JSON.search(script)
+    if lost is None:
+        return ()
+    return (
+        TextProblem(
+            "quotes_inside_quotes",
+            f"{lost[0][:80]} has lost the double quotes of its JSON",
+            "a '\"' inside a script in double quotes ends it, so the shell takes all of them away",
+            'write \\" for each inner one, or put the script in single quotes and the JSON in \\"...\\"',
+            line,
+        ),
+    )
+
+
+def _repeated(values: Sequence[str], around: Surroundings, *, serves: bool | None) -> tuple[TextProblem, ...]:
+    image = around.container.image if around.container is not None else None
     words = "serve" if values[0] == "serve" else " ".join(values[:2])
     if serves:
         return (
             TextProblem(
                 "stray_serve",
-                f"'{words}' is repeated behind image {container.image}",
-                "its entry point starts the server already, and what follows the image are arguments of it",
+                f"'{words}' is repeated behind image {image}",
+                "its entry point starts the server, what follows are arguments of it, and vLLM exits with 'unrecognized arguments'",
                 f"remove '{words}', so that the model or the first flag follows the image, or set the entry point",
-                container.line,
+                around.line,
             ),
         )
     return (
         TextProblem(
             "serve_after_unknown_image",
-            f"'serve' begins the arguments of {container.image or 'an image that is not named'}",
+            f"'serve' begins the arguments of {image or 'an image that is not named'}",
             "right only where the image's entry point is 'vllm' alone; vLLM's own images start the server, and refuse it",
             "look at it with docker image inspect, and remove 'serve' where the entry point already starts the server",
-            container.line,
+            around.line,
         ),
     )
 
@@ -179,20 +187,17 @@ def _are_server_args(values: Sequence[str], image: str | None) -> bool:
     return bool(names & _SERVER_FLAGS) or ("vllm" in image and (values[0].startswith("--") or "/" in values[0]))
 
 
-def _found(entry: Entry, args: Sequence[SourceWord], around: Surroundings) -> FoundCommand:
+def _found(entry: Entry, args: Sequence[str], around: Surroundings) -> FoundCommand:
     container = around.container or Container()
-    mended = mend_words(args, around.text, around.line)
     is_module = entry == "api_server" or (entry == "image" and _has_module_entry(container.image))
     start = MODULE if is_module else SERVE
-    received = tuple(word.value for word in args)
     return FoundCommand(
-        argv=(*start, *mended.words),
+        argv=(*start, *args),
         env=around.env,
         entry=entry,
         format=around.format,
         line=around.line,
-        problems=(*around.problems, *mended.problems),
-        received=None if received == mended.words else (*start, *received),
+        problems=around.problems,
         image=container.image,
         service=around.service,
         gpus=container.gpus,

@@ -48,11 +48,7 @@ class Mapping:
                     return found
             for name, value in node.value:
                 if name.value == "<<":
-                    waiting += [
-                        item
-                        for item in _listed(value)
-                        if isinstance(item.value, list) and isinstance(item, yaml.MappingNode)
-                    ]
+                    waiting += [item for item in _listed(value) if isinstance(item, yaml.MappingNode)]
         return None
 
     def scalar(self, key: str) -> Scalar | None:
