@@ -8,7 +8,14 @@ from threading import Thread
 from typing import ClassVar
 
 import pytest
-from tools.registry.download import PublishedFile, choose_file, fetch_sources, read_source_archive, read_wheel
+from tools.registry.download import (
+    NotPublishedError,
+    PublishedFile,
+    choose_file,
+    fetch_sources,
+    read_source_archive,
+    read_wheel,
+)
 
 FILES = {
     "vllm/engine/a.py": b"A = 1\n",
@@ -84,7 +91,7 @@ LATER = PublishedFile("vllm-0.15.10.tar.gz", "l")
 def test_source_goes_before_a_wheel_and_a_release_is_not_another_that_begins_alike() -> None:
     assert choose_file([WHEEL, SOURCE, LATER], "0.15.1") == SOURCE
     assert choose_file([ARM, WHEEL, LATER], "0.15.1") == WHEEL
-    with pytest.raises(LookupError, match=r"vLLM 0\.15\.1$"):
+    with pytest.raises(NotPublishedError, match=r"vLLM 0\.15\.1$"):
         choose_file([ARM, LATER], "0.15.1")
 
 

@@ -2,11 +2,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.registry_sources import GET_KWARGS, SERVE, write_package
 from tests.tools.test_registry_families import NAMES
-from tools.registry.__main__ import read_data, write_data
+from tools.registry import download
+from tools.registry.__main__ import main, read_data, write_data
 from tools.registry.release import differences, read_release, render
 
 from longreach.engine.registry import apply_differences
@@ -42,6 +44,17 @@ def test_data_is_read_as_it_was_written_and_names_come_and_go(tmp_path: Path) ->
     write_data(releases, tmp_path)
     assert read_data(tmp_path) == releases
     assert json.loads((tmp_path / "0.10.0.json").read_text()) == {"env": {"A": None}}
+
+
+def test_release_that_is_not_published_ends_with_advice_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(download, "list_files", lambda: ())
+    assert main(["0.99.0", "--cache", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: vLLM 0.99.0 cannot be fetched\n  why: the package index offers neither")
+    assert "\n  fix: name a published release" in error
+    assert "0.99.0" not in read_data()
 
 
 OPTIONS = """

@@ -7,12 +7,13 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tools.registry.download import fetch_sources
+from tools.registry.download import NotPublishedError, fetch_sources
 from tools.registry.release import Sections, differences, read_release, render
 
 from longreach.engine.registry import apply_differences, version_key
 
 DATA = Path(__file__).parents[2] / "src" / "longreach" / "engine" / "registry_data"
+_FIX = "name a published release, and see that pip reaches its package index: pip index versions vllm"
 
 
 def read_data(folder: Path = DATA) -> dict[str, Sections]:
@@ -46,7 +47,12 @@ def main(arguments: Sequence[str]) -> int:
     if not wanted:
         parser.error("name releases, or --all")
     for version in wanted:
-        releases[version] = read_release(fetch_sources(version, options.cache))
+        try:
+            folder = fetch_sources(version, options.cache)
+        except (NotPublishedError, OSError) as failure:  # URLError is an OSError
+            print(f"error: vLLM {version} cannot be fetched\n  why: {failure}\n  fix: {_FIX}", file=sys.stderr)
+            return 1
+        releases[version] = read_release(folder)
         counts = ", ".join(f"{len(entries)} {section}" for section, entries in sorted(releases[version].items()))
         print(f"{version}: {counts}", flush=True)
     write_data(releases)

@@ -26,6 +26,10 @@ _WINDOW_BYTES = 512 * 1024  # one range request of a wheel
 _TIMEOUT_S = 180.0
 
 
+class NotPublishedError(LookupError):
+    """The index has no file of a release that could be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
     """One file of a release on the index."""
@@ -60,10 +64,10 @@ def list_files() -> tuple[PublishedFile, ...]:
 
 
 def choose_file(files: Iterable[PublishedFile], version: str) -> PublishedFile:
-    """The source archive of a release, else a wheel for x86-64 Linux. LookupError when there is neither."""
+    """The source archive of a release, else a wheel for x86-64 Linux. NotPublishedError when there is neither."""
     own = [file for file in files if re.match(rf"vllm-{re.escape(version)}(\.tar\.gz$|-.*x86_64\.whl$)", file.name)]
     if not own:
-        raise LookupError(f"the index offers neither source nor an x86-64 wheel of vLLM {version}")
+        raise NotPublishedError(f"the package index offers neither source nor an x86-64 wheel of vLLM {version}")
     return max(own, key=lambda file: file.is_source)
 
 
