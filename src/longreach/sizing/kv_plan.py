@@ -13,7 +13,9 @@ class KvPlan:
 
     groups: tuple[CacheGroup, ...]
     stage_block_bytes: tuple[int, ...]  # bytes per block on each pipeline stage
-    stage_caches: tuple[tuple[LayerCache, ...], ...]  # each stage's layers before they were grouped
+    stage_caches: tuple[
+        tuple[tuple[LayerCache, int], ...], ...
+    ]  # each stage's layers before grouping: a cache, how often
     shape: RequestShape
     release: Release
     estimate_reason: str | None

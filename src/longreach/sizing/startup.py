@@ -5,7 +5,6 @@ first_group  the blocks of the first group alone, in bytes of the widest (0.14 t
 groups       the blocks of every group (from 0.19), one more where the null block is reserved (from 0.29)
 """
 
-from collections import Counter
 from collections.abc import Callable
 
 from longreach.sizing.kv_plan import KvPlan
@@ -32,6 +31,8 @@ def find_refusal(plan: KvPlan, max_model_len: int, available: int) -> str | None
 def needed_bytes(plan: KvPlan, num_tokens: int) -> int:
     """Least bytes per GPU with which an engine of this max_model_len starts and holds one such request."""
     held = (plan.blocks_per_request(num_tokens) + plan.null_blocks) * plan.bytes_per_block
+    if plan.release.startup_check == "groups":
+        return held
     checked = (
         _checked_bytes(plan, stage, num_tokens) + plan.null_blocks * _block_bytes(plan, stage)
         for stage in _checked_stages(plan)
@@ -64,10 +65,9 @@ def _checked_bytes(plan: KvPlan, stage: int | None, num_tokens: int) -> int:
             return blocks_for_tokens(first, num_tokens, plan.shape) * _block_bytes(plan, stage)
         case "layers":
             assert stage is not None
-            counted = Counter(plan.stage_caches[stage])
             return sum(
                 count * cache.page_size_bytes * blocks_for_tokens(cache, num_tokens, plan.shape)
-                for cache, count in counted.items()
+                for cache, count in plan.stage_caches[stage]
             )
 
 
