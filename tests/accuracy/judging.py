@@ -1,7 +1,7 @@
 """Lint over the real launch lines: which findings each line gets, for the releases and surroundings that are known of it."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -58,16 +58,16 @@ def verdicts() -> tuple[Verdict, ...]:
     return tuple(_verdict(line) for line in lines)
 
 
-def false_errors(lines: Sequence[CommandLine], *, every_release: bool = False) -> Iterator[FalseError]:
-    """Errors on lines that work: alone, with the model, with the machine, with both.
+@cache
+def false_errors(line: CommandLine, *, every_release: bool = False) -> tuple[FalseError, ...]:
+    """Errors on a line that works: alone, with the model, with the machine, with both; in the first and last release.
 
     A recipe lists several machines without saying which this very line ran on: one of them must be free of errors.
     """
-    for line in lines:
-        releases = expanded(line.works_in, REGISTRY_VERSIONS)
-        asked = releases if every_release else _ends(releases)
-        for found in find_commands(line.command):
-            yield from (error for release in asked for error in _errors(line, found, release))
+    releases = expanded(line.works_in, REGISTRY_VERSIONS)
+    asked = releases if every_release else _ends(releases)
+    commands = find_commands(line.command)
+    return tuple(error for found in commands for release in asked for error in _errors(line, found, release))
 
 
 def _errors(line: CommandLine, found: FoundCommand, release: str) -> list[FalseError]:
@@ -76,10 +76,17 @@ def _errors(line: CommandLine, found: FoundCommand, release: str) -> list[FalseE
     errors = []
     for known in dict.fromkeys((None, model)):
         errors += _errors_with(line, found, release, known, None)
-        tried = [_errors_with(line, found, release, known, machine) for machine in machines]
-        fewest = min(tried, key=len, default=[])
-        errors += fewest
+        errors += _fewest_errors(_errors_with(line, found, release, known, machine) for machine in machines)
     return errors
+
+
+def _fewest_errors(tried: Iterable[list[FalseError]]) -> list[FalseError]:
+    fewest: list[FalseError] = []
+    for errors in tried:
+        if not errors:
+            return []
+        fewest = min(fewest or errors, errors, key=len)
+    return fewest
 
 
 def _errors_with(
