@@ -4,6 +4,7 @@ Nothing is assumed that the command and its surroundings do not say: without a G
 of memory is only said where it is sure.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from longreach.engine.defaults import default_max_num_batched_tokens, default_max_num_seqs, device_defaults
@@ -14,13 +15,14 @@ from longreach.lint.in_force import changes_layers, model_in_force, rope_in_forc
 from longreach.model.spec import ModelSpec
 from longreach.rules.connectors import hybrid_manager_is_off
 from longreach.rules.deployment import Deployment
+from longreach.rules.overrides import overrides_of
 from longreach.rules.written import WrittenCommand
 from longreach.sizing.kernels import kernel_block_sizes, prefills_on_flashinfer
 from longreach.sizing.kv_cache import size_kv_cache
 from longreach.sizing.memory import MemoryRequest, budget_memory
 from longreach.sizing.offload import size_cpu_tier
-from longreach.sizing.overrides import RopeInForce
-from longreach.sizing.rope import rope_table_bytes
+from longreach.sizing.overrides import TEXT_KEYS, RopeInForce
+from longreach.sizing.rope import plan_rope, rope_table_bytes
 from longreach.sizing.values import KvCacheRequest, KvCapacity, MemoryBudget, RopePlan
 from longreach.units import GIB, format_bytes
 
@@ -77,7 +79,8 @@ def deployment_of(written: WrittenCommand) -> Deployment | None:
         max_model_len=max_model_len,
         max_num_batched_tokens=batch,
         max_num_seqs=seqs,
-        rope=_rope_plan(model, options, max_model_len),
+        rope=_rope_plan(written, written.model, options, max_model_len),
+        rope_is_overridden=_overrides_rope(written),
         is_foreign=True,
     )
     return _counted(deployment, written)
@@ -135,9 +138,24 @@ def _batch_limits(
     return batch, seqs if options.max_num_seqs is not None else min(seqs, batch)
 
 
-def _rope_plan(model: ModelSpec, options: EngineOptions, max_model_len: int) -> RopePlan | None:
+def _overrides_rope(written: WrittenCommand) -> bool:
+    overrides = overrides_of(written)
+    if overrides is None or any(written.parsed.named(name) for name in ("--rope-scaling", "--rope-theta")):
+        return True
+    return any(
+        key in part for part in (overrides, *overrides.values()) if isinstance(part, Mapping) for key in TEXT_KEYS
+    )
+
+
+def _rope_plan(
+    written: WrittenCommand, model: ModelSpec, options: EngineOptions, max_model_len: int
+) -> RopePlan | None:
+    """What the command's YaRN costs; where it overrides nothing and needs more than the model has, the YaRN that would do."""
     if options.yarn is None:
-        return None
+        wanted = plan_rope(model, max_model_len) if not _overrides_rope(written) else None
+        return (
+            wanted if wanted is not None and wanted.options is not None and not wanted.beyond_recommendation else None
+        )
     return RopePlan(
         native_tokens=model.max_position_embeddings,
         wanted_tokens=max_model_len,

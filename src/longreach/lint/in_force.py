@@ -26,9 +26,10 @@ def model_in_force(written: WrittenCommand, model: ModelSpec, rope: RopeInForce 
     """`model` as it is named in the catalogue or its config, to what this command runs."""
     model = _with_weights(model, written.options.quantization)
     model = _with_dtype(model, written)
-    if rope is not None:
-        model = replace(model, max_position_embeddings=rope.derived_tokens)
-    return model
+    if rope is None:
+        return model
+    native = model.native_context_tokens or model.max_position_embeddings
+    return replace(model, max_position_embeddings=rope.derived_tokens, native_context_tokens=native)
 
 
 def rope_in_force(written: WrittenCommand, model: ModelSpec) -> RopeInForce | None:

@@ -34,6 +34,7 @@ class Deployment:
     tier_forecasts: tuple[TierForecast, ...] = ()
     ttft_wish_s: float | None = None
     kv_request: KvCacheRequest | None = None  # what `capacity` was counted from, to count what would help
+    rope_is_overridden: bool = False  # the command writes over rope or length, whether the model reads it or not
     is_foreign: bool = False  # read from a command that nobody planned: what it does not say is not known
 
     @property

@@ -35,7 +35,11 @@ def yarn_missing(deployment: Deployment) -> Iterator[Diagnosis]:
         return
     ways = [f"--max-model-len {allowed}"]
     if rope is not None and rope.options is not None:
-        ways.insert(0, f"--yarn {rope.options.factor:g} in the plan")
+        ways.insert(
+            0,
+            f"YaRN factor {rope.options.factor:g} "
+            + ("in --hf-overrides" if deployment.is_foreign else "in the plan (--yarn)"),
+        )
     elif deployment.is_foreign:
         ways.append("override the rope with YaRN where the publisher states it reaches that length")
     yield Diagnosis(
@@ -54,7 +58,7 @@ def _remedy_for_length(deployment: Deployment, allowed: int) -> Remedy | None:
     rope = deployment.rope
     if rope is not None and rope.options is not None:
         return set_option("yarn", rope.options)
-    return set_option("max_model_len", allowed) if deployment.is_foreign else None
+    return set_option("max_model_len", allowed) if deployment.is_foreign and not deployment.rope_is_overridden else None
 
 
 @rule(

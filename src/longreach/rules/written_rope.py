@@ -10,6 +10,7 @@ from longreach.rules.overrides import overrides_of
 from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand
 from longreach.sizing.overrides import (
+    NESTED_SINCE,
     ROPE_KEYS,
     RopeInForce,
     filled_theta,
@@ -58,13 +59,16 @@ def hf_override_wrong_level(written: WrittenCommand) -> Iterator[Diagnosis]:
     unread = [key for key in unread_keys(found.overrides, found.rope, written.release) if key in found.overrides]
     if not unread:
         return
-    path = ".".join(found.rope.override_path)
+    path, can_nest = ".".join(found.rope.override_path), written.release.number >= NESTED_SINCE
+    moved = _moved_inside(found, unread)
     yield Diagnosis(
         f"{', '.join(unread)} at the top level of {_OVERRIDES} does nothing to '{found.model.name}'",
         f"its language model is nested under '{path}': vLLM {written.release.version} sets the outer keys and reads the inner "
         f"ones, so the rope stays unscaled and the length {found.in_force.derived_tokens}",
-        f"{_OVERRIDES} '{write_value(_moved_inside(found, unread))}'",
-        edit=_set_overrides(_moved_inside(found, unread)),
+        f"{_OVERRIDES} '{write_value(moved)}'"
+        if can_nest
+        else "use vLLM 0.11.2 or later, or edit a copy of config.json",
+        edit=_set_overrides(moved) if can_nest else None,
     )
 
 
