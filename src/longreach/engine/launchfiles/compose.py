@@ -6,15 +6,14 @@ from longreach.engine.launchfiles.container import Container
 from longreach.engine.launchfiles.docker_run import docker_bytes
 from longreach.engine.launchfiles.found import TextProblem
 from longreach.engine.launchfiles.parameters import expand_text
-from longreach.engine.launchfiles.split_words import split_words
-from longreach.engine.launchfiles.yaml_command import CommandText, read_command_text
+from longreach.engine.launchfiles.yaml_command import read_command_text
 from longreach.engine.launchfiles.yaml_nodes import Mapping, as_mapping, as_scalar, as_scalars
 
 
 def read_service(service: Mapping, name: str | None) -> tuple[Container, tuple[TextProblem, ...]]:
     """The container of one service, and the mistakes of its text."""
-    command = read_command_text(service, "command", _split)
-    entrypoint = read_command_text(service, "entrypoint", _split)
+    command = read_command_text(service, "command", _interpolate)
+    entrypoint = read_command_text(service, "entrypoint", _interpolate)
     image = service.text("image")
     container = Container(
         image=None if image is None else _interpolate(image),
@@ -49,11 +48,6 @@ def read_environment(service: Mapping) -> Iterator[tuple[str, str]]:
     for item in as_scalars(written) or ():
         name, equals, text = item.text.partition("=")
         yield name, _interpolate(text) if equals else f"${name}"
-
-
-def _split(text: str) -> CommandText:
-    split = split_words(_interpolate(text))
-    return CommandText(split.words, has_open_quote=split.has_open_quote)
 
 
 def _interpolate(text: str) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from longreach.engine.launchfiles.container import Container
 from longreach.engine.launchfiles.docker_run import kubernetes_bytes
 from longreach.engine.launchfiles.found import TextProblem
-from longreach.engine.launchfiles.split_words import split_words
 from longreach.engine.launchfiles.yaml_command import CommandText, read_command_text
 from longreach.engine.launchfiles.yaml_nodes import Mapping, as_mapping, as_scalars
 
@@ -44,8 +43,8 @@ def read_pod(spec: Mapping) -> Pod:
 def read_container(container: Mapping, pod: Pod) -> tuple[Container, tuple[TextProblem, ...]]:
     """One container, and the mistakes of its text."""
     env = dict(_environment(container))
-    command = read_command_text(container, "command", _split)
-    args = read_command_text(container, "args", _split)
+    command = read_command_text(container, "command", str)
+    args = read_command_text(container, "args", str)
     resources = container.mapping("resources", "limits") or container.mapping("resources", "requests")
     security = container.mapping("securityContext")
     added = security.mapping("capabilities") if security is not None else None
@@ -93,12 +92,6 @@ def _expand(text: str, env: Values[str, str]) -> str:
     return _REFERENCE.sub(
         lambda found: found[0][1:] if found[0].startswith("$$") else env.get(found[1], f"${found[1]}"), text
     )
-
-
-def _split(text: str) -> CommandText:
-    """A text where Kubernetes wants a list: taken as a shell would split it."""
-    split = split_words(text)
-    return CommandText(split.words, has_open_quote=split.has_open_quote)
 
 
 def _shared_memory(container: Mapping, pod: Pod) -> int | None:

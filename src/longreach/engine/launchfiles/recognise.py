@@ -24,7 +24,8 @@ MAX_CHARACTERS = 500_000
 _FENCE = re.compile(r"[ \t]*(```+|~~~+)")
 _YAML_NAME = re.compile(r"\.(ya?ml|json)$", re.IGNORECASE)
 _YAML = re.compile(
-    r"^[ \t]*-?[ \t]*\"?(services|apiVersion|kind|image|command|args|entrypoint|spec|containers)\"?[ \t]*:|\A\s*\[\s*[\"'\w-]",
+    r"^[ \t]*-?[ \t]*\"?(services|apiVersion|kind|image|command|args|entrypoint|spec|containers)\"?[ \t]*:"
+    r"|\A\s*(\[\s*[\"'\w-]|\{\s*\")",
     re.MULTILINE,
 )
 _SHELL = re.compile(r"\A\s*#!|^[ \t]*([^\s:]+[ \t]+)?(vllm serve|docker run|podman run)\b", re.MULTILINE)

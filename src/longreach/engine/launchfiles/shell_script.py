@@ -70,6 +70,8 @@ class _Reader:
             if pending is not None:
                 yield pending
             pending, ends = self._read(statement), statement.ends
+            if ends == ";;":
+                self._end_branch()
         if pending is not None:
             yield pending
 
@@ -114,8 +116,6 @@ class _Reader:
                 self._end_branches()
             if name in ("for", "case", "select", "function"):
                 return ()
-        if statement.ends == ";;":
-            self._end_branch()
         return words
 
     def _end_branch(self) -> None:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from longreach.engine.launchfiles.found import TextProblem
+from longreach.engine.launchfiles.split_words import split_words
 from longreach.engine.launchfiles.yaml_nodes import Mapping, Scalar, as_scalar, as_scalars
 
 _FOLDED_BACKSLASH = re.compile(r"\\[ \t]+(?=-)|\\\s*\Z")
@@ -15,24 +16,28 @@ class CommandText:
     """The words of `command`, `args` or `entrypoint`, where they stand, and what is wrong with the text."""
 
     words: tuple[str, ...]
-    line: int = 1
+    line: int
     problems: tuple[TextProblem, ...] = ()
-    has_open_quote: bool = False
 
 
-def read_command_text(mapping: Mapping, key: str, split: Callable[[str], CommandText]) -> CommandText | None:
-    """What stands under `key`; None when nothing does. A list is taken as it is but for what `split` would expand."""
+def read_command_text(mapping: Mapping, key: str, expand: Callable[[str], str]) -> CommandText | None:
+    """What stands under `key`, None when nothing does. `expand` fills in variables before a text is split."""
     items = as_scalars(mapping.get(key))
     if items is not None:
-        mended = [mend_folded(item) for item in items]
+        mended = [_mend_folded(item) for item in items]
         problems = tuple(problem for _, problem in mended if problem is not None)
         line = items[0].line if items else mapping.line
-        return CommandText(tuple(text for text, _ in mended), line, problems)
+        return CommandText(tuple(expand(text) for text, _ in mended), line, problems)
     scalar = as_scalar(mapping.get(key))
-    return None if scalar is None else _read_text(scalar, split)
+    if scalar is None:
+        return None
+    text, folded = _mend_folded(scalar)
+    split = split_words(expand(text))
+    told = (folded, _open_quote(scalar.line) if split.has_open_quote else None)
+    return CommandText(split.words, scalar.line, tuple(problem for problem in told if problem is not None))
 
 
-def mend_folded(scalar: Scalar) -> tuple[str, TextProblem | None]:
+def _mend_folded(scalar: Scalar) -> tuple[str, TextProblem | None]:
     """The text without the backslashes that YAML left in the midst of the line it made of several."""
     if not scalar.is_folded or not _FOLDED_BACKSLASH.search(scalar.text):
         return scalar.text, None
@@ -46,18 +51,11 @@ def mend_folded(scalar: Scalar) -> tuple[str, TextProblem | None]:
     return _FOLDED_BACKSLASH.sub(" ", scalar.text), problem
 
 
-def _read_text(scalar: Scalar, split: Callable[[str], CommandText]) -> CommandText:
-    text, folded = mend_folded(scalar)
-    found = split(text)
-    problems: tuple[TextProblem, ...] = () if folded is None else (folded,)
-    if found.has_open_quote:
-        problems += (
-            TextProblem(
-                "quote_not_closed",
-                f"a quote in the command on line {scalar.line} is never closed",
-                "the command cannot be split into words; a quote of the same kind inside ends a quoted part early",
-                "write the command as a list, one item a word, with JSON in single quotes",
-                scalar.line,
-            ),
-        )
-    return replace(found, line=scalar.line, problems=problems)
+def _open_quote(line: int) -> TextProblem:
+    return TextProblem(
+        "quote_not_closed",
+        f"a quote in the command on line {line} is never closed",
+        "the command cannot be split into words; a ' or \" of the same kind inside ends a quoted part early",
+        "write the command as a list, one item a word, with JSON in single quotes",
+        line,
+    )
