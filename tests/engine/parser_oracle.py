@@ -1,6 +1,7 @@
 """What the engine's own parser makes of commands given as JSON: runs under the engine's Python and imports vLLM only.
 
 stdin: a list of argv, each from "serve" on; stdout: one answer a command, on the last line: the parsed values, or {"error"}.
+With `--verdicts` the values are the model alone.
 """
 
 import contextlib
@@ -14,13 +15,15 @@ from vllm.utils.argparse_utils import FlexibleArgumentParser
 
 
 def parse(parser: FlexibleArgumentParser, argv: list[str]) -> dict[str, Any]:
-    """The values of one command; argparse leaves by SystemExit, configuration classes by ValueError."""
+    """The values of one command; argparse leaves by SystemExit, settings classes by whatever their validators raise."""
     complaint = io.StringIO()
     try:
-        with contextlib.redirect_stderr(complaint):
+        with contextlib.redirect_stderr(complaint), contextlib.redirect_stdout(io.StringIO()):
             values = parser.parse_args(argv)
-    except (SystemExit, ValueError) as error:
-        return {"error": complaint.getvalue()[-400:] or str(error)}
+    except (SystemExit, Exception) as error:  # noqa: BLE001 - a traceback is a refusal like any other: KeyError, IndexError
+        return {"error": complaint.getvalue()[-400:] or f"{type(error).__name__}: {error}"}
+    if "--verdicts" in sys.argv:
+        return {"model": values.model_tag}
     parsed = dict(vars(values))
     transfer = values.kv_transfer_config
     parsed["offload"] = transfer and [transfer.kv_connector, transfer.kv_role, transfer.kv_connector_extra_config]

@@ -14,6 +14,7 @@ from longreach.engine.command import render_command
 from longreach.engine.flags import FLAGS
 from longreach.engine.json_flags import JSON_FLAGS
 from longreach.engine.options import EngineOptions
+from longreach.engine.registry import get_registry
 from longreach.engine.release import get_release
 
 ORACLE = Path(__file__).with_name("parser_oracle.py")
@@ -84,8 +85,15 @@ def prefix_commands() -> list[tuple[list[str], dict[str, object]]]:
     for flag in rows:
         text, value = PREFIX_VALUES[flag.kind]
         wanted = [value] if flag.field == "served_model_name" else value
-        commands.append((["serve", "m", flag.shortest, text], {flag.field: wanted}))
+        commands.append((["serve", "m", shortest_prefix(flag.name), text], {flag.field: wanted}))
     return commands
+
+
+def shortest_prefix(name: str) -> str:
+    """The fewest letters that no other flag begins with; `--he` is also `--help`."""
+    registry = get_registry(V32.version)
+    prefixes = (name[:length] for length in range(3, len(name)))
+    return next((prefix for prefix in prefixes if registry.spellings(prefix) == (name,) and prefix != "--h"), name)
 
 
 @pytest.mark.vllm

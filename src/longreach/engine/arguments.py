@@ -29,4 +29,4 @@ def split_arguments(argv: Sequence[str], release: Release) -> Arguments:
     """Split `vllm serve MODEL ...` (or the api_server module's form); UsageError when argv starts no server."""
     parsed = parse_arguments(argv, registry_of(release))
     flags = tuple(Argument(use, flag_named(use.name)) for use in parsed.uses if use.name != MODEL)
-    return Arguments(parsed, parsed.model if parsed.model is not None else parsed.value(MODEL), flags)
+    return Arguments(parsed, parsed.model, flags)

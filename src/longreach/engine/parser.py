@@ -99,11 +99,20 @@ def _prepare(draft: _Draft, words: list[Word], config: Mapping[str, object] | No
     )
     _note_config(draft, words)
     for step in steps:
-        try:
-            words = step(words)
-        except RefusedError as refusal:
-            draft.problems.append(refusal.problem)
+        words = _attempt(draft, step, words)
     return words
+
+
+def _attempt(draft: _Draft, step: Callable[[list[Word]], list[Word]], words: list[Word]) -> list[Word]:
+    try:
+        return step(words)
+    except RefusedError as refusal:
+        draft.problems.append(refusal.problem)
+        if refusal.problem.kind != "missing_value":
+            return words
+        return _attempt(
+            draft, step, [word for word in words if not set(word.positions) & set(refusal.problem.positions)]
+        )
 
 
 def _note_config(draft: _Draft, words: Sequence[Word]) -> None:
@@ -140,7 +149,9 @@ def _consume(draft: _Draft, words: Sequence[Word]) -> None:
             takes_model = False
             taken = _take_model(draft, words[index:])
         else:
-            taken = max(bare, 1)
+            taken = next(
+                (place for place, other in enumerate(matches[index:]) if other is not None), len(words) - index
+            )
             _take_stray(draft, words[index : index + taken])
         index += taken
 
@@ -175,6 +186,8 @@ def _take_option(draft: _Draft, match: Match, words: Sequence[Word]) -> int:
         return _take_unknown(draft, match, words)
     taken = 0 if match.value is not None else _count_taken(entry.nargs, len(words) - 1)
     values = tuple(word.text for word in words[1 : 1 + taken]) if match.value is None else (match.value,)
+    if match.value == "--":
+        values = ()  # argparse takes a lone `--` out even of `--port=--`, and is content with nothing
     uses = _build_uses(draft, match, words[: 1 + taken], values)
     draft.uses += [use for use in uses if entry is not HELP]
     draft.problems += _check_count(match, entry, values, uses[0])
@@ -187,14 +200,22 @@ def _count_taken(nargs: str, available: int) -> int:
     return min(available, 1 if nargs == "?" else int(nargs))
 
 
+_LEAST = {"0": 0, "?": 0, "*": 0, "+": 1}
+
+
 def _check_count(match: Match, entry: FlagEntry, values: Sequence[str], use: Use) -> Iterable[ParseProblem]:
     if entry is HELP:
         yield ParseProblem(
-            "help", f"{match.written} prints help and exits", "with --help no server starts", "remove it", use, suggestion=()
+            "help",
+            f"{match.written} prints help and exits",
+            "with --help no server starts",
+            "remove it",
+            use,
+            suggestion=(),
         )
     elif entry.nargs == "0" and match.value is not None:
         yield unwanted_value(use)
-    elif len(values) < (0 if entry.nargs in ("0", "?", "*") else 1 if entry.nargs == "+" else int(entry.nargs)):
+    elif match.value is None and len(values) < (_LEAST[entry.nargs] if entry.nargs in _LEAST else int(entry.nargs)):
         yield missing_value(use)
 
 

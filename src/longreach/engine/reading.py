@@ -90,10 +90,10 @@ def _read_scalar(draft: _Draft, flag: Flag, use: Use) -> None:
 
 
 def _try_value(flag: Flag, use: Use) -> object:
-    """None where an open variable stands for a number."""
+    """None where an open variable stands for a number, or nothing at all."""
     try:
         return parse_value(flag.kind, use.values)
-    except ValueError:
+    except (ValueError, IndexError):
         return None
 
 

@@ -71,7 +71,12 @@ def _check_plain(use: Use, entry: FlagEntry, value: str) -> Iterator[ParseProble
         fix = f"{entry.name} {near}" if near else f"give {entry.name} a number"
         what = f"{entry.name} {value!r} is not a number that vLLM reads"
         yield ParseProblem(
-            "wrong_value", what, f"{entry.name} takes {_WORDS[entry.kind]}", fix, use, suggestion=(near,) if near else ()
+            "wrong_value",
+            what,
+            f"{entry.name} takes {_WORDS[entry.kind]}",
+            fix,
+            use,
+            suggestion=(near,) if near else (),
         )
         return
     if entry.choices and converted not in entry.choices and not (entry.folds and _fold(value) in entry.choices):

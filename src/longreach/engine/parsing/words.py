@@ -72,7 +72,11 @@ def _move(words: Sequence[Word], index: int, dialect: Dialect) -> list[Word]:
     if not dialect.model_option:
         why = "before 0.11.2 the model is the first word after 'serve', or in a config file"
         raise RefusedError(
-            "model_option", "--model after 'vllm serve' is refused", why, "vllm serve MODEL, then the flags", option.positions
+            "model_option",
+            "--model after 'vllm serve' is refused",
+            why,
+            "vllm serve MODEL, then the flags",
+            option.positions,
         )
     name, equals, value = option.text.partition("=")
     if equals:
@@ -83,7 +87,11 @@ def _move(words: Sequence[Word], index: int, dialect: Dialect) -> list[Word]:
         rest = words[index + 2 :]
     else:
         raise RefusedError(
-            "missing_value", f"{name} has no value", "nothing follows it", "vllm serve MODEL, then the flags", option.positions
+            "missing_value",
+            f"{name} has no value",
+            "nothing follows it",
+            "vllm serve MODEL, then the flags",
+            option.positions,
         )
     return [model, *words[:index], *rest]
 
