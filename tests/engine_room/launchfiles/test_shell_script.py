@@ -36,6 +36,10 @@ SERVES = {
     "function": "start() {\n  local port=80\n  vllm serve m --port $port\n}\nstart",
     "condition": "if command -v vllm >/dev/null; then vllm serve m --port 80; fi",
     "fences": "Start it:\n\n```bash\nvllm serve m --port 80\n```\n\nNot `vllm serve x`, and not:\n\n```\nINFO vllm 0.32\n```\n",
+    "guarded addition": 'CMD="vllm serve m --port 80"\n[ -n "$X" ] && CMD+=" --extra"\n$CMD',
+    "guard before it": "cd /srv && PORT=80 && vllm serve m --port $PORT",
+    "script in a here-document": "cat > run.sh <<'EOF'\n#!/bin/sh\nvllm serve m --port 80\nEOF\nchmod +x run.sh",
+    "manifest in a here-document": "kubectl apply -f - <<EOF\n  args: [vllm, serve, m, --port, '80']\nEOF",
     "empty variable": "EXTRA=\nvllm serve m --port 80 $EXTRA",
 }
 
@@ -73,6 +77,17 @@ def test_what_one_branch_sets_is_open_and_what_it_appends_left_out() -> None:
         'A=(m)\nif x; then A+=(--eager); P=1\nelse P=2; fi\nfor i in 1 2; do Q=$i; done\nvllm serve "${A[@]}" $P $Q'
     )
     assert only(script).argv[2:] == ("m", "$P", "$Q")
+
+
+def test_an_empty_default_tells_nothing() -> None:
+    assert only('MODEL="${1:-${MODEL:-}}"\nvllm serve "$MODEL" ${EXTRA:-}').argv[2:] == (
+        "${MODEL:-}",
+        "${EXTRA:-}",
+    )
+
+
+def test_a_variable_set_behind_a_test_is_open_afterwards() -> None:
+    assert only('P=1\n[ -z "$X" ] && P=2\nQ=1\ntrue || Q=2\nvllm serve m $P $Q').argv[3:] == ("$P", "$Q")
 
 
 def test_inside_a_branch_its_own_values_hold() -> None:

@@ -31,8 +31,10 @@ def expand_reference(written: str, values: Mapping[str, Value], depth: int = 0) 
         return value
     if operator.endswith("+"):
         return None if value is None else expand_text(_unquoted(rest), values, depth + 1)
-    unset = value is None or (operator.startswith(":") and value == "")
-    return expand_text(_unquoted(rest), values, depth + 1) if unset else value
+    if value is not None and not (operator.startswith(":") and value == ""):
+        return value
+    # An empty default stands for "not given", which tells nothing of what will be there.
+    return expand_text(_unquoted(rest), values, depth + 1) or value
 
 
 def expand_text(text: str, values: Mapping[str, Value], depth: int = 0, *, doubled: str | None = None) -> str:

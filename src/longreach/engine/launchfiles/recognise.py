@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
+from textwrap import dedent
 
 from longreach.engine.launchfiles.compose import read_service
 from longreach.engine.launchfiles.container import Container
@@ -21,6 +23,8 @@ from longreach.engine.launchfiles.yaml_nodes import Mapping, Scalar, as_mapping,
 from longreach.errors import UsageError
 
 MAX_CHARACTERS = 500_000
+_MAX_DOCUMENTS = 20
+_DOCUMENT = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?[^\n]*\n")
 _FENCE = re.compile(r"[ \t]*(```+|~~~+)")
 _YAML_NAME = re.compile(r"\.(ya?ml|json)$", re.IGNORECASE)
 _YAML = re.compile(
@@ -28,7 +32,9 @@ _YAML = re.compile(
     r"|\A\s*(\[\s*[\"'\w-]|\{\s*\")",
     re.MULTILINE,
 )
-_SHELL = re.compile(r"\A\s*#!|^[ \t]*([^\s:]+[ \t]+)?(vllm serve|docker run|podman run)\b", re.MULTILINE)
+_SHELL = re.compile(
+    r"\A\s*#!|^[ \t]*([^\s:]+[ \t]+)?(vllm serve|docker run|podman run)\b|<<-?[ \t]*['\"]?\w", re.MULTILINE
+)
 _PROMPT = re.compile(
     r"^[ \t]*(?:\([\w.-]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[^\n$#]{0,80}[$#]|\$|PS[^\n>]{0,80}>)[ \t]+(?=\S)", re.MULTILINE
 )
@@ -104,7 +110,7 @@ def _of_block(before: int, block: str) -> Iterator[FoundCommand]:
     if not mentions_server(block):
         return
     try:
-        found = _of_text(block, "")
+        found = _of_text(dedent(block), "")
     except UsageError:  # prose and output stand between fences, too
         return
     for command in found:
@@ -115,10 +121,20 @@ def _of_block(before: int, block: str) -> Iterator[FoundCommand]:
 def _of_shell(text: str) -> list[FoundCommand]:
     text = _OTHER_CONTINUATION.sub(r"\\", _PROMPT.sub("", text))
     found = list(commands_of_script(text, Surroundings("shell")))
+    found = found or [command for line, block in _documents(text) for command in _of_block(line, block)]
     if found or not text.lstrip().startswith("-"):
         return found
     bare = commands_of_script(f"vllm serve {text.lstrip()}", Surroundings("shell"))
     return [replace(command, entry="image") for command in bare]  # arguments as they follow an image
+
+
+def _documents(text: str) -> Iterator[tuple[int, str]]:
+    """Here-documents, which may hold a script or a manifest that is to be written or applied."""
+    for opener in islice(_DOCUMENT.finditer(text), _MAX_DOCUMENTS):
+        begins = opener.end()
+        end = re.compile(rf"^[ \t]*{opener[1]}[ \t]*$", re.MULTILINE).search(text, begins)
+        if end is not None:
+            yield text.count("\n", 0, begins), text[begins : end.start()]
 
 
 def _of_unit(text: str, name: str) -> Iterator[FoundCommand]:

@@ -57,12 +57,14 @@ class _Reader:
         self.variables = variables
         self.exported: dict[str, None] = {}
         self.branches: list[_Branches] = []
+        self.is_chained = False
         self.budget = _MAX_EXPANDED
 
     def run_lines(self) -> Iterator[RunLine]:
         pending: RunLine | None = None
         ends = ""
         for statement in split_statements(self.text):
+            self._follow_chain(pending, ends)
             if pending is not None and ends == "\n" and _is_stray_option(statement):
                 self._continue(pending, statement)
                 ends = statement.ends
@@ -74,6 +76,16 @@ class _Reader:
                 self._end_branch()
         if pending is not None:
             yield pending
+
+    def _follow_chain(self, before: RunLine | None, ends: str) -> None:
+        """What stands behind `[ ... ] &&` or `||` is a branch that ends with the chain."""
+        if self.is_chained and ends not in ("&&", "||"):
+            self.is_chained = False
+            self._end_branches()
+        is_test = before is not None and before.words[0] in ("[", "[[", "test")
+        if not self.is_chained and (ends == "||" or (ends == "&&" and is_test)):
+            self.is_chained = True
+            self.branches.append(_Branches())
 
     def _continue(self, pending: RunLine, statement: Statement) -> None:
         pending.problems.append(_gap_problem(statement, self.text[statement.words[0].start : statement.words[0].end]))
