@@ -48,7 +48,7 @@ def parse_arguments(
         draft.problems.append(problem)
     path = next((use.value for use in draft.uses if use.name == "--config" and "=" not in use.tokens[0]), None)
     uses = tuple(sorted(draft.uses, key=lambda use: use.position))
-    problems = explain_quoting(draft.problems, argv, start)
+    problems = explain_quoting(draft.problems, uses, argv, start)
     dropped = tuple(_dropped_keys(draft, config)) if path is not None and config is not None else ()
     model = draft.model or next((use.value for use in reversed(uses) if use.name == "--model"), None)
     return ParsedCommand(entry, model, uses, problems, registry, path, config is not None, dropped)

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from longreach.engine.parsing.json_repair import repair_json
-from longreach.engine.parsing.parsed import ParseProblem
+from longreach.engine.parsing.parsed import ParseProblem, Use
 
 _FLAG_AND_VALUE = re.compile(r"\s*-{1,2}[A-Za-z][\w-]*(\s.*)?", re.DOTALL)
 
 
-def explain_quoting(problems: Sequence[ParseProblem], argv: Sequence[str], start: int) -> tuple[ParseProblem, ...]:
+def explain_quoting(
+    problems: Sequence[ParseProblem], uses: Sequence[Use], argv: Sequence[str], start: int
+) -> tuple[ParseProblem, ...]:
     """The problems with each such mistake told once; none is added to a command that has no other."""
     if not problems:
         return ()
@@ -21,8 +22,11 @@ def explain_quoting(problems: Sequence[ParseProblem], argv: Sequence[str], start
     ]
     kept = [problem for problem in problems if not _positions(problem) & set(glued)]
     kept += [_one_word(argv[index], index) for index in glued]
-    for problem in [problem for problem in kept if problem.kind == "bad_json"]:
-        kept = _join(kept, problem, argv)
+    for stray in [problem for problem in kept if problem.kind == "stray_word"]:
+        torn = next((use for use in uses if stray.positions and stray.positions[0] - 1 in use.positions), None)
+        joined = None if torn is None else _join(torn, stray, argv)
+        if joined is not None:
+            kept = [joined if problem is stray else problem for problem in kept if problem.use is not torn]
     return tuple(kept)
 
 
@@ -37,21 +41,12 @@ def _one_word(word: str, position: int) -> ParseProblem:
     return ParseProblem("stray_word", what, why, fix, positions=(position,), suggestion=(name, *value))
 
 
-def _join(problems: list[ParseProblem], torn: ParseProblem, argv: Sequence[str]) -> list[ParseProblem]:
-    """JSON that lost its quotes to the shell, with the bare words behind it, where they make one object together."""
-    use, value = torn.use, torn.use.value if torn.use is not None else None
-    if use is None or value is None or not value.startswith("{"):
-        return problems
-    after = use.position + len(use.tokens)
-    for stray in problems:
-        if stray.kind != "stray_word" or not stray.positions or stray.positions[0] != after:
-            continue
-        mended = repair_json(" ".join((value, *(argv[position] for position in stray.positions))))
-        if mended is None:
-            return problems
-        why = "the shell took the quotes and split it at its blanks"
-        fix = f"{use.name} '{mended}'"
-        what = f"{use.name} is JSON without quotes around it"
-        joined = replace(torn, what=what, why=why, fix=fix, positions=stray.positions, suggestion=(mended,))
-        return [joined if problem is torn else problem for problem in problems if problem is not stray]
-    return problems
+def _join(use: Use, stray: ParseProblem, argv: Sequence[str]) -> ParseProblem | None:
+    """JSON that lost its quotes to the shell and the bare words behind it, where they make one object together."""
+    value = use.value or ""
+    words = " ".join((value, *(argv[position] for position in stray.positions)))
+    mended = repair_json(words) if value.startswith("{") and not use.path else None
+    if mended is None:
+        return None
+    what, why = f"{use.name} is JSON without quotes around it", f"the shell took the quotes and split it: {words!r}"
+    return ParseProblem("bad_json", what, why, f"{use.name} '{mended}'", use, stray.positions, (mended,))

@@ -1,0 +1,99 @@
+"""Edits for what the parser refuses: the finding is gone, and nothing else went with it."""
+
+import shlex
+
+import pytest
+from tests.rules.commands import command, written
+
+from longreach.engine.release import get_release
+from longreach.lint.check import read_written
+from longreach.lint.edits import apply_edit
+from longreach.rules.finding import Finding
+from longreach.rules.written_parser import RULES
+
+
+def findings(line: str, version: str) -> list[Finding]:
+    subject = written(line, version)
+    return [finding for rule in RULES for finding in rule.check(subject)]
+
+
+def mended(line: str, version: str = "0.32.0") -> str:
+    """The line after the edit of each finding, one after the other."""
+    words = command(line)
+    for _ in range(9):
+        subject = read_written(words, get_release(version))
+        edit = next((found.edit for rule in RULES for found in rule.check(subject) if found.edit is not None), None)
+        if edit is None:
+            break
+        words = apply_edit(words, subject.parsed, edit)
+    return shlex.join([*(f"{name}={value}" for name, value in words.env), *words.argv[2:]])
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("m --swap-space 4 --port 1", "m --port 1"),
+        ("m --disable-log-requests --port 1", "m --port 1"),
+        ("m --tool-call-parser-plugin p.py", "m --tool-parser-plugin p.py"),
+        ("m --guided-decoding-backend xgrammar", "m --structured-outputs-config.backend xgrammar"),
+        ("m --disable-mm-preprocessor-cache", "m --mm-processor-cache-gb 0"),
+        ("m --task embed", "m --runner pooling --convert embed"),
+        ("m --max-modle-len 4096", "m --max-model-len 4096"),
+        ("m -tp4 -language-model-only", "m --tensor-parallel-size 4 --language-model-only"),
+        ("m '--host 127.0.0.1' --port 1", "m --port 1 --host 127.0.0.1"),
+        ("m word --port 1", "m --port 1"),
+        ("m --port 1 --seed", "m --port 1"),
+        ("m --enforce-eager=false", "m --no-enforce-eager"),
+        ("m --max-model-len 750,000", "m --max-model-len 750000"),
+        ("m --kv-cache-memory-bytes 10GiB", "m --kv-cache-memory-bytes 10G"),
+        ("m --port x --port 8000", "m --port 8000"),
+        ("m --dtype bf16", "m --dtype bfloat16"),
+        ("m --hf-overrides \"{'a': 1}\"", "m --hf-overrides '{\"a\": 1}'"),
+        ("m --hf-overrides {a: b, c: 1} --port 1", 'm --hf-overrides \'{"a": "b", "c": 1}\' --port 1'),
+        ('m -cc \'{"mode": 3, "use_inductor": true}\'', "m --compilation-config '{\"mode\":3}'"),
+        ("m -cc.pass_config.fuse_act_qant=true", 'm --compilation-config \'{"pass_config":{"fuse_act_quant":true}}\''),
+        (
+            "m -cc.cudagraph_mode=PIECEWIS -cc.mode=3",
+            'm --compilation-config \'{"cudagraph_mode":"PIECEWISE","mode":3}\'',
+        ),
+        (
+            "m --kv-transfer-config.kv_connector OffloadingConnector",
+            'm --kv-transfer-config \'{"kv_connector":"OffloadingConnector","kv_role":"kv_both"}\'',
+        ),
+        ('m --rope-scaling \'{"type": "yarn"}\'', 'm --hf-overrides \'{"rope_parameters":{"rope_type":"yarn"}}\''),
+        (
+            "m --rope-theta 1e6 --hf-overrides '{\"x\": 1}'",
+            'm --hf-overrides \'{"x":1,"rope_parameters":{"rope_theta":1000000.0}}\'',
+        ),
+        ("m --max-num-seqs 8 --max-num-seqs 16", "m --max-num-seqs 16"),
+        ("m --kv-cache-mem 10G", "m --kv-cache-memory-bytes 10G"),
+        ("m --no-enable-prefix --help", "m --no-enable-prefix-caching"),
+        ("m --config=c.yaml", "m --config c.yaml"),
+        ("m --log-config-file c.json", "m --logging-config.pylogging_config_file c.json"),
+    ],
+)
+def test_a_line_is_mended(line: str, expected: str) -> None:
+    assert mended(line) == expected
+    assert findings(expected, "0.32.0") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "expected"),
+    [
+        ("--port 1 --model m", "0.10.2", "m --port 1"),
+        ("m --attention-backend FLASH_ATTN", "0.12.0", "VLLM_ATTENTION_BACKEND=FLASH_ATTN m"),
+        ("m --compilation-config.no_such_key 1", "0.12.0", "m --compilation-config '{}'"),
+        (
+            'm --rope-scaling \'{"rope_type": "yarn"}\'',
+            "0.11.2",
+            'm --hf-overrides \'{"rope_scaling":{"rope_type":"yarn"}}\'',
+        ),
+    ],
+)
+def test_a_line_is_mended_for_its_release(line: str, version: str, expected: str) -> None:
+    assert mended(line, version) == expected
+
+
+@pytest.mark.parametrize("line", ["m --max-num 8", "m --config c.json", "m --hf-overrides '{..}'", "m --lora-path x"])
+def test_what_was_meant_is_not_guessed(line: str) -> None:
+    assert [finding.edit for finding in findings(line, "0.32.0")] == [None]
