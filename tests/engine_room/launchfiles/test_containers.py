@@ -72,6 +72,16 @@ spec:
           volumeMounts: [{{name: shm, mountPath: /dev/shm}}]
 """
 
+
+def test_options_in_an_open_variable_are_no_image() -> None:
+    found = only('docker run --gpus all $MOUNTS --name big "$IMAGE" m --max-model-len 8k')
+    assert (found.argv, found.image, found.service) == (
+        ("vllm", "serve", "m", "--max-model-len", "8k"),
+        "$IMAGE",
+        "big",
+    )
+
+
 CONTAINER_UNIT = f"""[Container]
 Image={IMAGE}
 ContainerName=big
@@ -145,6 +155,7 @@ FRAGMENTS = {
     "folded script": "command: [/bin/bash, -c]\nargs:\n  - >-\n    vllm serve m\n    --port 80\n",
     "literal text": "command: |\n  vllm serve m\n  --port 80\n",
     "entry point": "entrypoint: vllm serve\ncommand: m --port 80",
+    "between fences": f"Run:\n\n```yaml\nimage: {IMAGE}\ncommand: [m, --port, '80']\n```\n",
     "escaped variable": "command: sh -c 'P=80; vllm serve m --port $$P'",
     "deep": "spec:\n  leaderTemplate:\n    spec:\n      containers:\n      - command: [vllm, serve, m, --port, '80']\n",
 }

@@ -14,6 +14,9 @@ _SWITCH = re.compile(
       | env-host|http-proxy|tls-verify|passwd|unsetenv-all)""",
     re.VERBOSE,
 )
+_OWN = re.compile(  # options that vLLM does not have
+    r"-[evp]|--(name|env|env-file|entrypoint|gpus|volume|mount|shm-size|ipc|network|rm|restart|publish|ulimit|device|runtime)"
+)
 _SHORT_SWITCHES = frozenset("ditPq")
 _SHORT = {"-e": "--env", "-p": "--publish", "-v": "--volume", "-h": "--hostname", "-u": "--user", "-m": "--memory"}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgt]?)(?:i?b)?", re.IGNORECASE)
@@ -73,8 +76,13 @@ def _split(words: Sequence[str]) -> tuple[list[_Option], int]:
     """The options before the image, and the image's position."""
     options: list[_Option] = []
     position = 0
-    while position < len(words) and words[position].startswith("-") and words[position] != "-":
+    while position < len(words) and words[position] != "-":
         word = words[position]
+        if word.startswith("$") and _OWN.fullmatch("".join(words[position + 1 : position + 2]).partition("=")[0]):
+            position += 1  # more options, in a variable that is open
+            continue
+        if not word.startswith("-"):
+            break
         name, equals, value = word.partition("=")
         if not word.startswith("--"):
             name, value, is_whole = _short(word)

@@ -10,7 +10,6 @@ from longreach.engine.launchfiles.compose import read_service
 from longreach.engine.launchfiles.container import Container
 from longreach.engine.launchfiles.found import FoundCommand, TextProblem
 from longreach.engine.launchfiles.kubernetes import ALONE, read_container, read_pod
-from longreach.engine.launchfiles.start import mentions_server
 from longreach.engine.launchfiles.systemd import UNIT, UnitCommand, read_unit
 from longreach.engine.launchfiles.typography import PlainText, make_plain
 from longreach.engine.launchfiles.unfold import (
@@ -107,7 +106,7 @@ def _fenced(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _of_block(before: int, block: str) -> Iterator[FoundCommand]:
-    if not mentions_server(block):
+    if "vllm" not in block:
         return
     try:
         found = _of_text(dedent(block), "")
