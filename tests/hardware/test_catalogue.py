@@ -219,7 +219,7 @@ def test_free_text_about_a_machine_is_read(text: str, count: int, name: str) -> 
         "A100",
         "Ascend NPU 64GB",
         "AMD MI50 16GB",
-        "RX 7800 XT 16 GB (ROCm)",
+        "RX 6700 XT 12 GB (ROCm)",
         "GB10 class cluster",
         "xeon6",
     ],
@@ -245,7 +245,7 @@ def test_the_catalogue_carries_the_figures_of_a_4090() -> None:
 
 def test_all_figures_of_all_rows_are_plausible() -> None:
     gpus = [find_gpu(name) for name in gpu_names()]
-    assert len(gpus) == 73
+    assert len(gpus) == 76
     for gpu in gpus:
         low, high = gpu.cuda_memory_bytes or (GIB, GIB)
         assert GIB <= low <= high <= (gpu.memory_bytes or high), gpu.name
