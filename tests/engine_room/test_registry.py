@@ -1,9 +1,12 @@
+from typing import get_args
+
 import pytest
 
 from longreach.engine.registry import (
     FAMILIES,
     REGISTRY_VERSIONS,
     Family,
+    FlagKind,
     apply_differences,
     get_registry,
     releases_with_flag,
@@ -205,6 +208,14 @@ def test_every_entry_refers_to_what_is_there(version: str) -> None:
     assert all(registry.names(family) for family in FAMILIES if family not in _LATE)
     spelled = [spelling for flag in registry.flags.values() for spelling in flag.spellings]
     assert len(spelled) == len(set(spelled)), "no two options share a spelling"
+
+
+@pytest.mark.parametrize("version", REGISTRY_VERSIONS)
+def test_every_option_is_of_a_known_kind(version: str) -> None:
+    flags = get_registry(version).flags.values()
+    assert {flag.kind for flag in flags} <= set(get_args(FlagKind))
+    assert {flag.nargs for flag in flags} <= {"0", "1", "?", "*", "+"}
+    assert all((flag.nargs == "0") == (flag.kind in {"bool", "switch"}) for flag in flags)
 
 
 _LATE = {"offload_spec", "secondary_tier", "former_architecture"}  # none in the oldest releases

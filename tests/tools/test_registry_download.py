@@ -1,4 +1,5 @@
 import io
+import json
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -43,10 +44,20 @@ def pack_wheel() -> bytes:
     return buffer.getvalue()
 
 
-class RangeServer(ThreadingHTTPServer):
-    """Serves two packed files, whole or by range."""
+INDEX = json.dumps(
+    {
+        "files": [
+            {"filename": "vllm-1.0.tar.gz", "url": "../../vllm.tar.gz"},
+            {"filename": "vllm-1.1-cp38-abi3-manylinux1_x86_64.whl", "url": "../../vllm.whl"},
+        ]
+    }
+).encode()
 
-    files: ClassVar = {"/vllm.tar.gz": pack_archive(), "/vllm.whl": pack_wheel()}
+
+class RangeServer(ThreadingHTTPServer):
+    """Serves two packed files, whole or by range, and an index that lists them."""
+
+    files: ClassVar = {"/vllm.tar.gz": pack_archive(), "/vllm.whl": pack_wheel(), "/simple/vllm/": INDEX}
 
 
 class Answer(BaseHTTPRequestHandler):
@@ -93,6 +104,16 @@ def test_source_goes_before_a_wheel_and_a_release_is_not_another_that_begins_ali
     assert choose_file([ARM, WHEEL, LATER], "0.15.1") == WHEEL
     with pytest.raises(NotPublishedError, match=r"vLLM 0\.15\.1$"):
         choose_file([ARM, LATER], "0.15.1")
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"], ids=["source archive", "wheel alone"])
+def test_sources_come_from_the_index_that_pip_is_configured_with(
+    version: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
+    folder = fetch_sources(version, tmp_path)
+    assert (folder / "vllm" / "engine" / "a.py").read_bytes() == b"A = 1\n"
+    assert [path.name for path in tmp_path.iterdir()] == [version], "nothing half fetched is left"
 
 
 def test_sources_that_are_there_are_not_fetched_again(tmp_path: Path) -> None:

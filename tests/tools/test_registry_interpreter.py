@@ -19,6 +19,7 @@ EXPRESSIONS: list[tuple[str, str, Any]] = [
     ("either", "None or 'x'", "x"),
     ("choice", "'yes' if 1 < 2 else 'no'", "yes"),
     ("method", "'a_b'.replace('_', '-').upper()", "A-B"),
+    ("ellipsis", "'+' if Ellipsis in (int, ...) else 1", "+"),
     ("unknown name", "unseen.device_type", Unknown("unseen.device_type")),
     ("unknown sum", "['auto'] + unseen", Unknown("['auto'] + unseen")),
     ("unknown choice", "1 if unseen else 2", Unknown("1 if unseen else 2")),

@@ -11,7 +11,7 @@ IMPORTS = {
     "config/cache.py": "LIMIT = 3\n",
     "config/model.py": "from ..base import ROOT\nclass Model:\n    root = ROOT\n",
     "base.py": "ROOT = 'r'\n",
-    "lazy.py": "TABLE = {'Far': 'vllm.config.cache', 'LIMIT': '.config.cache'}\ndef __getattr__(name):\n    return TABLE[name]\n",
+    "lazy.py": "TABLE = {'LIMIT': 'vllm.config.cache'}\ndef __getattr__(name):\n    return TABLE[name]\n",
     "uses.py": "import vllm.base\nimport vllm.config as settings\nseen = (vllm.base.ROOT, settings.LIMIT)\n",
     "types.py": "from torch import dtype\n",
 }
@@ -23,6 +23,7 @@ def test_names_are_followed_through_every_form_of_import(tmp_path: Path) -> None
     assert value("vllm.config.Renamed").__name__ == "Model"
     assert value("vllm.uses.seen") == ("r", 3)
     assert value("vllm.types.dtype") == Unknown("torch.dtype")
+    assert value("vllm.lazy.LIMIT") == 3
     assert value("vllm.lazy.Nowhere") == Unknown("Nowhere")
 
 

@@ -5,7 +5,6 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tools.registry.known import BUILTINS, METHODS_OF
 from tools.registry.resolver import Resolver
 from tools.registry.values import Instance, Recorder, Scope, SourceFunction, SourceModule, Super, Unknown
 
@@ -31,6 +30,15 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.In: lambda item, container: item in container,
     ast.NotIn: lambda item, container: item not in container,
 }
+_BUILTINS: dict[str, Any] = {
+    function.__name__: function
+    for function in (
+        *(abs, all, any, bool, bytes, dict, enumerate, float, frozenset, getattr, hasattr, int, isinstance, issubclass),
+        *(len, list, max, min, next, object, range, repr, reversed, round, set, sorted, str, sum, tuple, type, zip),
+    )
+} | {"Ellipsis": ...}
+_KEEPERS = frozenset({"add", "append", "extend", "get", "insert", "list", "pop", "remove", "update"})
+"""Methods and functions that hold or hand on a value without looking into it."""
 _WRONG = (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError)
 """What Python raises where a value is not what the source would have had: the result is unknown then."""
 
@@ -102,9 +110,9 @@ class Expressions(Resolver):
             at = at.outer
         if self.tree.module(scope.module):
             found = self.global_value(scope.module, name)
-            if not isinstance(found, Unknown) or name not in BUILTINS:
+            if not isinstance(found, Unknown) or name not in _BUILTINS:
                 return found
-        return BUILTINS.get(name, Unknown(name))
+        return _BUILTINS.get(name, Unknown(name))
 
     def _attribute(self, holder: Any, attr: str, node: ast.Attribute) -> Any:
         home = _module_name(holder)
@@ -249,4 +257,4 @@ def _needs_knowing(function: Any) -> bool:
     """Whether a call computes with its arguments: methods that only keep a value take an unknown one too."""
     if isinstance(function, SourceFunction) or isinstance(getattr(function, "__self__", None), Recorder):
         return False
-    return getattr(function, "__name__", "") not in METHODS_OF
+    return getattr(function, "__name__", "") not in _KEEPERS

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from tools.registry.expressions import Expressions
-from tools.registry.values import Scope, SourceFunction, SourceRaisedError, Unknown
+from tools.registry.values import Instance, Scope, SourceFunction, SourceRaisedError, Unknown
 
 _DEPTH = 40
 
@@ -28,7 +28,7 @@ class Interpreter(Expressions):
         if isinstance(function, SourceFunction):
             return self._run(function, list(arguments), keywords)
         if isinstance(function, type) and self.source_of(function):
-            return self.construct(function)
+            return Instance(function)  # which class it is of, is all that is kept
         if isinstance(function, Unknown):
             return Unknown(f"{function.text}()")
         return function(*arguments, **keywords)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, get_origin
 
 from tools.registry.tree import Binding, SourceTree
-from tools.registry.values import Instance, Scope, SourceField, SourceFunction, SourceModule, Unknown
+from tools.registry.values import Scope, SourceField, SourceFunction, SourceModule, Unknown
 
 _REAL_MODULES = frozenset(
     {
@@ -225,10 +225,6 @@ class Resolver:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node = ast.parse(node.value, mode="eval").body
         return None if node is None else self.evaluate(node, scope)
-
-    def construct(self, cls: type) -> Any:
-        """An object of a class of the source: which one it is, is all that is kept."""
-        return cls() if cls in {dict, list, set, tuple} else Instance(cls)
 
 
 def _real_value(dotted: str) -> Any:
