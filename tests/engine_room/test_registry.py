@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -7,6 +8,7 @@ from longreach.engine.registry import (
     REGISTRY_VERSIONS,
     Family,
     FlagKind,
+    Registry,
     apply_differences,
     get_registry,
     releases_with_flag,
@@ -219,6 +221,16 @@ def test_every_option_is_of_a_known_kind(version: str) -> None:
 
 
 _LATE = {"offload_spec", "secondary_tier", "former_architecture"}  # none in the oldest releases
+
+
+def test_the_page_s_example_runs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "registry.md").read_text(encoding="utf-8")
+    example = page.partition("```python\n")[2].partition("```")[0]
+    seen: dict[str, object] = {}
+    exec(example, seen)
+    registry = seen["registry"]
+    assert isinstance(registry, Registry)
+    assert registry.version == "0.32.0"
 
 
 def test_differences_change_add_and_take_away() -> None:
