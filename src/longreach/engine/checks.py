@@ -182,6 +182,10 @@ def _check_offload(options: EngineOptions, release: Release) -> Iterator[OptionP
     if offload is None:
         return
     extra = dict(offload.extra)
+    connectors = releases_with_name("connector", "OffloadingConnector")
+    if release.version not in connectors:
+        why = f"its connector exists from {connectors[0]} on"
+        yield OptionProblem(f"offload does not exist in vLLM {release.version}", why, "leave offload out")
     yield from _check_extra("offload.extra", offload.extra, ("cpu_bytes_to_use", "eviction_policy", "spec_module_path"))
     if offload.eviction_policy not in ("lru", "arc") and "cache_policy_module_path" not in extra:
         fix = did_you_mean(offload.eviction_policy, ("lru", "arc")) or '"eviction_policy": "lru"'
@@ -241,7 +245,11 @@ def _check_release(options: EngineOptions, release: Release) -> Iterator[OptionP
         value = getattr(options, flag.field)
         if flag.key is None and value not in (None, flag.absent):
             yield from _check_flag(flag, value, release)
-    dtype, known = options.kv_cache_dtype, sorted(registry_of(release).names("kv_cache_dtype"))
+    registry = registry_of(release)
+    if options.cudagraph_mode is not None and "cudagraph_mode" not in registry.settings["CompilationConfig"]:
+        what = f"cudagraph_mode does not exist in vLLM {release.version}"
+        yield OptionProblem(what, "its --compilation-config has no such key", "leave cudagraph_mode out")
+    dtype, known = options.kv_cache_dtype, sorted(registry.names("kv_cache_dtype"))
     if dtype is None or dtype in known:
         return
     releases = releases_with_name("kv_cache_dtype", dtype)
