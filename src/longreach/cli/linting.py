@@ -21,7 +21,6 @@ from longreach.lint.releases import judge_releases
 from longreach.lint.values import JudgedCommand
 from longreach.model.spec import ModelSpec
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _TAG = re.compile(r":v?(\d+\.\d+(?:\.\d+)?[\w.+]*)")
 _MOST_BYTES = 20 * 2**20
 _EXAMPLE = "longreach lint -- vllm serve MODEL --max-model-len 131072, or longreach lint compose.yaml"
@@ -40,26 +39,17 @@ class Given:
 
 def read_commands(words: Sequence[str]) -> tuple[FoundCommand, ...]:
     """The commands in a file, on stdin, or in the words themselves; UsageError when there is none."""
-    from longreach.engine.launchfiles.recognise import find_commands
+    from longreach.engine.launchfiles.recognise import find_commands, find_in_words
 
     if not words:
         raise UsageError("no command is given", "lint takes a file, or a command after --", _EXAMPLE)
     if len(words) > 1:
-        return (_typed(words),)
+        return (find_in_words(words),)
     if words[0] == "-":
         return find_commands(_decode(sys.stdin.buffer.read(_MOST_BYTES + 1), "stdin"), "stdin")
     if " " in words[0].strip() and not Path(words[0]).exists():
         return find_commands(words[0], "the command line")
     return find_commands(_read_text(Path(words[0])), words[0])
-
-
-def _typed(words: Sequence[str]) -> FoundCommand:
-    env: list[tuple[str, str]] = []
-    rest = list(words)
-    while rest and _ASSIGNMENT.match(rest[0]):
-        name, _, value = rest.pop(0).partition("=")
-        env.append((name, value))
-    return FoundCommand(argv=tuple(rest), env=tuple(env))
 
 
 def _read_text(path: Path) -> str:

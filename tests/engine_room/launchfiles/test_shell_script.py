@@ -144,5 +144,5 @@ def test_bare_arguments_are_those_of_an_image() -> None:
 def test_an_argument_vector_is_unwrapped() -> None:
     found = find_in_words(["A=1", "docker", "run", "--gpus", "all", "-e", "B=2", "vllm/vllm-openai:v0.32.0", "m"])
     assert (found.argv, found.env, found.gpus) == (("vllm", "serve", "m"), (("B", "2"),), "all")
-    with pytest.raises(UsageError, match="starts no vLLM server"):
+    with pytest.raises(UsageError, match="does not start a vLLM server"):
         find_in_words(["ls", "-l"])

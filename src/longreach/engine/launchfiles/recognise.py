@@ -71,7 +71,7 @@ def find_in_words(words: Sequence[str]) -> FoundCommand:
     found = next(commands_of_words(source, Surroundings(env=tuple(env))), None)
     if found is None:
         shown = " ".join(words)[:80]
-        raise UsageError(f"'{shown}' starts no vLLM server", "it neither is nor holds 'vllm serve'", _ADVICE)
+        raise UsageError(f"'{shown}' does not start a vLLM server", "it neither is nor holds 'vllm serve'", _ADVICE)
     return found
 
 
