@@ -90,6 +90,6 @@ def test_unequal_instances_are_counted_as_they_are(plan_json: PlanJson) -> None:
     )  # fmt: skip
     causes = {finding["cause"] for finding in document["findings"]}
     assert code == 0
-    assert "world_size_exceeds_gpus" not in causes
+    assert "more_workers_than_gpus" not in causes
     assert "cpu_tier_exceeds_ram" not in causes
     assert "cpu_tier_exceeds_shm" in causes  # 190 GiB in the 128 GiB of /dev/shm

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from typing import Generic
 
 from longreach.rules.finding import Finding
-from longreach.rules.rule import Check, S
+from longreach.rules.rule import Check, T
 
 
 @dataclass(frozen=True, slots=True)
-class Case(Generic[S]):
+class Case(Generic[T]):
     """The subjects are deployments or written commands. `fires` also gives the example of the rule's page."""
 
-    rule: Check[S]
-    fires: S
-    silent: tuple[S, ...]
+    rule: Check[T]
+    fires: T
+    silent: tuple[T, ...]
 
 
 def render(finding: Finding) -> str:

@@ -40,7 +40,7 @@ CASES = (
         (DENSE, with_options(HYBRID, scheduler_reserve_full_isl=False)),
     ),
     Case(
-        capacity.max_num_seqs_exceeds_state_blocks,
+        capacity.mamba_blocks_lt_max_num_seqs,
         with_options(HYBRID, max_num_seqs=1024),
         (
             HYBRID,

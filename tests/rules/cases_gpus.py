@@ -43,7 +43,7 @@ _TWO_NODES = with_machine(HYBRID, num_numa_nodes=2)
 
 CASES = (
     Case(
-        parallel.tp_does_not_divide_heads,
+        parallel.tp_not_dividing_heads,
         with_options(_FITTING, **_TP3),
         (_FITTING, with_options(HYBRID, **_TP3)),
     ),
@@ -79,7 +79,7 @@ CASES = (
         (_FITTING, with_options(_MLA, tensor_parallel_size=1), with_options(_MLA, decode_context_parallel_size=4)),
     ),
     Case(
-        parallel.world_size_exceeds_gpus,
+        parallel.more_workers_than_gpus,
         with_options(_FITTING, **_TP8),
         (_FITTING, with_machine(with_options(_FITTING, **_TP8), device_type="cpu")),
     ),

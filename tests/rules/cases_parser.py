@@ -63,7 +63,10 @@ CASES: tuple[Case[WrittenCommand], ...] = (
         written("m --config $FILE"),
     ),
     _case(
-        "LR914", written("m --compilation-config.no_such_key=1", "0.11.2"), written("m --compilation-config.level=3", "0.11.2"), written("m", "0.11.2")
+        "LR914",
+        written("m --compilation-config.no_such_key=1", "0.11.2"),
+        written("m --compilation-config.level=3", "0.11.2"),
+        written("m", "0.11.2"),
     ),
     _case(
         "LR915",

@@ -26,7 +26,7 @@ _DROPPED = with_options(
 )  # its class fills in 1e6, the model's own base
 
 CASES = (
-    Case(rope.yarn_missing, _UNSCALED, (HYBRID, _NATIVE, replace(DENSE, rope=_OUT_OF_REACH))),
+    Case(rope.max_len_over_derived, _UNSCALED, (HYBRID, _NATIVE, replace(DENSE, rope=_OUT_OF_REACH))),
     Case(
         rope.rope_cannot_stretch,
         replace(DENSE, rope=_OUT_OF_REACH),

@@ -48,11 +48,11 @@ CASES = (
         ),
     ),
     Case(
-        scheduler.prompt_exceeds_batch,
+        scheduler.batched_tokens_lt_max_len,
         with_options(_FITTING, enable_chunked_prefill=False),
         (_FITTING, with_options(_FITTING, enable_chunked_prefill=False, max_num_batched_tokens=131_072)),
     ),
-    Case(scheduler.batch_below_num_seqs, with_options(_FITTING, max_num_batched_tokens=8), (_FITTING,)),
+    Case(scheduler.batched_tokens_lt_num_seqs, with_options(_FITTING, max_num_batched_tokens=8), (_FITTING,)),
     Case(scheduler.prefix_caching_off, with_options(HYBRID, enable_prefix_caching=False), (HYBRID, DENSE)),
     Case(
         scheduler.chunk_large_for_gpu,

@@ -44,7 +44,7 @@ CASES = (
         ),
     ),
     Case(
-        parsers.tool_parser_without_auto_choice,
+        parsers.parser_without_auto_tool,
         with_options(HYBRID, tool_call_parser="qwen3_coder"),
         (HYBRID, with_options(HYBRID, **_AUTO)),
     ),
@@ -54,9 +54,9 @@ CASES = (
         (HYBRID, with_options(HYBRID, **_AUTO)),
     ),
     Case(parsers.tool_parser_unset, HYBRID, (_UNKNOWN_PARSERS, with_options(HYBRID, **_AUTO))),
-    Case(parsers.reasoning_parser_unset, HYBRID, (_UNKNOWN_PARSERS, with_options(HYBRID, reasoning_parser="qwen3"))),
+    Case(parsers.reasoning_parser_missing, HYBRID, (_UNKNOWN_PARSERS, with_options(HYBRID, reasoning_parser="qwen3"))),
     Case(
-        parsers.parser_of_another_family,
+        parsers.parser_wrong_family,
         with_options(HYBRID, enable_auto_tool_choice=True, tool_call_parser="hermes"),
         (HYBRID, with_options(HYBRID, **_AUTO), with_options(_UNKNOWN_PARSERS, tool_call_parser="hermes")),
     ),

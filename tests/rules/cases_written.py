@@ -26,7 +26,7 @@ def spec(version: str = "0.32.0", more: str = "", served: str = "m", **keys: Any
 
 _FS = {"type": "fs", "root_dir": "/kv"}
 _TIERS: dict[str, Any] = {"cpu_bytes_to_use": 1 << 36, "spec_name": "TieringOffloadingSpec", "secondary_tiers": [_FS]}
-_CPU = {"cpu_bytes_to_use": 1 << 36}
+_CPU: dict[str, Any] = {"cpu_bytes_to_use": 1 << 36}
 _DOCKER = FoundCommand(argv=("vllm", "serve", "m"), format="docker", ports=("8000:8000",))
 _HOST_IPC = FoundCommand(argv=("vllm", "serve", "m"), format="docker", host_ipc=True, host_network=True)
 

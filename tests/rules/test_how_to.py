@@ -41,7 +41,7 @@ def test_model_of_its_arithmetic_cannot_start_and_every_way_around_it_is_refuted
         "mtp_without_draft_layers",
         "ttft_wish_below_bound",
         "mm_options_on_text_model",
-        "parser_of_another_family",
+        "parser_wrong_family",
         "disk_tier_needs_tiering_spec",
         "disk_threads_inside_tier",
         "disk_tier_never_deletes",

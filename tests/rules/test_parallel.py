@@ -9,8 +9,8 @@ from longreach.rules.parallel import (
     dcp_impossible,
     kv_heads_replicated,
     mla_latent_replicated,
+    more_workers_than_gpus,
     tp_splits_state_unevenly,
-    world_size_exceeds_gpus,
 )
 
 MLA_NO_DCP = with_options(DENSE, decode_context_parallel_size=3)
@@ -68,8 +68,8 @@ def test_latent_beside_other_layers_has_no_sure_remedy() -> None:
 )
 def test_gpus_of_the_other_instances_are_counted_as_they_are(sizes: tuple[int, ...], beside: str) -> None:
     others = tuple(replace(DENSE.options, tensor_parallel_size=size) for size in sizes)
-    (finding,) = world_size_exceeds_gpus.check(replace(DENSE, others=others))
+    (finding,) = more_workers_than_gpus.check(replace(DENSE, others=others))
     assert finding.what.startswith(f"{4 + sum(sizes)} GPUs")
     assert beside in finding.why
     fitting = with_options(DENSE, tensor_parallel_size=2)
-    assert list(world_size_exceeds_gpus.check(replace(fitting, others=others[1:]))) == []
+    assert list(more_workers_than_gpus.check(replace(fitting, others=others[1:]))) == []

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from tests.rules.deployments import HYBRID, MEMORY, with_machine, with_options
 
-from longreach.rules.rope import yarn_costs_short_prompts, yarn_missing
+from longreach.rules.rope import max_len_over_derived, yarn_costs_short_prompts
 from longreach.units import GIB
 
 
@@ -37,6 +37,6 @@ def test_split_is_advised_without_numbers_where_memory_is_unknown() -> None:
 
 
 def test_length_without_rope_plan_can_only_be_lowered() -> None:
-    (finding,) = yarn_missing.check(replace(with_options(HYBRID, yarn=None), rope=None))
+    (finding,) = max_len_over_derived.check(replace(with_options(HYBRID, yarn=None), rope=None))
     assert finding.fix == "set --max-model-len 262144"
     assert finding.remedy is None

@@ -15,7 +15,7 @@ from longreach.lint.values import LintReport
 from longreach.model.spec import ModelSpec
 from longreach.rules.deployment import Deployment
 from longreach.rules.finding import SEVERITIES, Finding
-from longreach.rules.registry import COMMAND_RULES, check_deployment
+from longreach.rules.registry import COMMAND_RULES, OPTION_RULES, check_deployment
 from longreach.rules.written import WrittenCommand
 
 _OUTCOMES = ("refused_by_parser", "refused_at_start", "no_effect", None)
@@ -39,7 +39,7 @@ def lint_command(command: ServeCommand, release: Release, around: Surroundings =
     written = read_written(command, release, around)
     deployment = deployment_of(written)
     findings = [finding for rule in COMMAND_RULES for finding in rule.check(written)]
-    findings += _deployment_findings(deployment, findings)
+    findings += _option_findings(written) if deployment is None else _deployment_findings(deployment, findings)
     return LintReport(
         command=command,
         release=release.version,
@@ -65,10 +65,13 @@ def read_written(command: ServeCommand, release: Release, around: Surroundings =
     )
 
 
-def _deployment_findings(deployment: Deployment | None, said: list[Finding]) -> list[Finding]:
+def _option_findings(written: WrittenCommand) -> list[Finding]:
+    """What settings alone tell where the model is not known."""
+    return [finding for rule in OPTION_RULES for finding in rule.check(written)]
+
+
+def _deployment_findings(deployment: Deployment, said: list[Finding]) -> list[Finding]:
     """What the rules of planned deployments add; what a command rule has said already is not said twice."""
-    if deployment is None:
-        return []
     causes = {finding.cause for finding in said}
     return [finding for finding in check_deployment(deployment) if finding.cause not in causes]
 

@@ -164,12 +164,12 @@ def reserve_full_isl_adds_no_capacity(deployment: Deployment) -> Iterator[Diagno
 @rule(
     "LR107",
     "error",
-    "max_num_seqs_exceeds_state_blocks",
+    "mamba_blocks_lt_max_num_seqs",
     "max-num-seqs exceeds the blocks that hold recurrent state",
     outcome="refused_at_start",
     first="0.18.0",
 )
-def max_num_seqs_exceeds_state_blocks(deployment: Deployment) -> Iterator[Diagnosis]:
+def mamba_blocks_lt_max_num_seqs(deployment: Deployment) -> Iterator[Diagnosis]:
     """With full CUDA graphs every decoding sequence needs a state block; capture refuses a batch larger than the pool."""
     capacity, options, most_bytes = deployment.capacity, deployment.options, deployment.kv_most_bytes
     if capacity is None or deployment.num_recurrent_layers == 0 or deployment.machine.device_type == "cpu":
@@ -277,7 +277,7 @@ RULES: tuple[Rule, ...] = (
     null_block_reserved,
     offload_does_not_extend_request,
     reserve_full_isl_adds_no_capacity,
-    max_num_seqs_exceeds_state_blocks,
+    mamba_blocks_lt_max_num_seqs,
     architecture_not_in_release,
     model_too_new,
     cpu_offload_moves_weights,

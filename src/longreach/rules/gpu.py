@@ -6,7 +6,7 @@ from longreach.engine.defaults import fallback_dtype
 from longreach.hardware.spec import GpuSpec
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
-from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 from longreach.units import format_bytes
 
 _FP4_CAPABILITY = 10
@@ -132,7 +132,7 @@ def numa_not_bound(deployment: Deployment) -> Iterator[Diagnosis]:
 
 
 @rule("LR522", "advice", "numa_bind_needs_numactl", "--numa-bind needs numactl")
-def numa_bind_needs_numactl(deployment: Deployment) -> Iterator[Diagnosis]:
+def numa_bind_needs_numactl(deployment: HasOptions) -> Iterator[Diagnosis]:
     """The engine starts its workers through numactl and stops when it is missing."""
     if not deployment.options.numa_bind:
         return

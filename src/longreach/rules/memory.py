@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
-from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 from longreach.sizing.values import MemoryBudget
 from longreach.units import format_bytes
 
@@ -124,7 +124,7 @@ def kv_memory_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
     "gpu-memory-utilization has no effect beside explicit KV bytes",
     outcome="no_effect",
 )
-def utilization_ignored(deployment: Deployment) -> Iterator[Diagnosis]:
+def utilization_ignored(deployment: HasOptions) -> Iterator[Diagnosis]:
     """Explicit KV bytes win; only the check of free memory at start still reads the share."""
     options = deployment.options
     if options.kv_cache_memory_bytes is None or options.gpu_memory_utilization is None:

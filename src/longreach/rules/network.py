@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 
 from longreach.engine.address import is_local
-from longreach.rules.deployment import Deployment
-from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 
 _KEY = "VLLM_API_KEY"
 
 
 @rule("LR710", "warning", "open_to_network", "others can reach the server and no key is asked for")
-def open_to_network(deployment: Deployment) -> Iterator[Diagnosis]:
+def open_to_network(deployment: HasOptions) -> Iterator[Diagnosis]:
     """A server beyond the loopback answers everyone, unless it has a key."""
     options = deployment.options
     has_key = dict(options.env).get(_KEY) or any(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
-from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 
 _ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _CUMEM_FLAGS = (
@@ -22,7 +22,7 @@ _CUMEM_FLAGS = (
     first="0.21.0",
     outcome="refused_at_start",
 )
-def expandable_segments_conflict(deployment: Deployment) -> Iterator[Diagnosis]:
+def expandable_segments_conflict(deployment: HasOptions) -> Iterator[Diagnosis]:
     """The connector registers KV memory with the driver; expandable segments move under it."""
     options = deployment.options
     if options.offload is None or any(word.startswith(_CUMEM_FLAGS) for word in options.extra_args):
@@ -42,7 +42,7 @@ def expandable_segments_conflict(deployment: Deployment) -> Iterator[Diagnosis]:
 
 
 @rule("LR309", "advice", "answers_not_offloaded", "generated tokens are not offloaded", first="0.24.0")
-def answers_not_offloaded(deployment: Deployment) -> Iterator[Diagnosis]:
+def answers_not_offloaded(deployment: HasOptions) -> Iterator[Diagnosis]:
     """`offload_prompt_only` is true by default."""
     offload = deployment.options.offload
     if offload is None or offload.offload_prompt_only is not None:
@@ -130,7 +130,7 @@ def offload_on_cpu_platform(deployment: Deployment) -> Iterator[Diagnosis]:
 
 
 @rule("LR315", "advice", "arc_no_better_than_lru", "ARC is not known to beat LRU")
-def arc_no_better_than_lru(deployment: Deployment) -> Iterator[Diagnosis]:
+def arc_no_better_than_lru(deployment: HasOptions) -> Iterator[Diagnosis]:
     """Measured by replaying public traces through the engine's own offload manager."""
     offload = deployment.options.offload
     if offload is None or offload.eviction_policy != "arc":

@@ -37,11 +37,11 @@ def _divisors_below(value: int, limit: int) -> str:
 @rule(
     "LR501",
     "error",
-    "tp_does_not_divide_heads",
+    "tp_not_dividing_heads",
     "the tensor parallel size does not divide the attention heads",
     outcome="refused_at_start",
 )
-def tp_does_not_divide_heads(deployment: Deployment) -> Iterator[Diagnosis]:
+def tp_not_dividing_heads(deployment: Deployment) -> Iterator[Diagnosis]:
     """Each GPU computes whole heads."""
     heads, tp = deployment.model.num_attention_heads, deployment.tp_size
     if heads % tp == 0:
@@ -160,8 +160,8 @@ def mla_latent_replicated(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR507", "error", "world_size_exceeds_gpus", "more GPUs are asked for than there are", outcome="refused_at_start")
-def world_size_exceeds_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
+@rule("LR507", "error", "more_workers_than_gpus", "more GPUs are asked for than there are", outcome="refused_at_start")
+def more_workers_than_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
     """TP x PP x DP of all instances."""
     options, machine = deployment.options, deployment.machine
     if machine.device_type == "cpu" or machine.num_gpus == 0 or _spans_nodes(deployment):
@@ -243,7 +243,7 @@ def pp_stages_uneven(deployment: Deployment) -> Iterator[Diagnosis]:
 
 
 SPLIT_RULES: tuple[Rule, ...] = (
-    tp_does_not_divide_heads,
+    tp_not_dividing_heads,
     tp_does_not_divide_vocabulary,
     tp_splits_kv_heads_unevenly,
     tp_splits_state_unevenly,
@@ -251,13 +251,13 @@ SPLIT_RULES: tuple[Rule, ...] = (
 """Those that decide whether a tensor parallel size is possible at all."""
 
 RULES: tuple[Rule, ...] = (
-    tp_does_not_divide_heads,
+    tp_not_dividing_heads,
     tp_does_not_divide_vocabulary,
     tp_splits_kv_heads_unevenly,
     tp_splits_state_unevenly,
     kv_heads_replicated,
     mla_latent_replicated,
-    world_size_exceeds_gpus,
+    more_workers_than_gpus,
     dcp_impossible,
     quantization_group_split,
     pp_stages_uneven,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import Remedy, set_option
-from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 
 _GENERATION = re.compile(r"([a-z]+?)[-_]?(\d+)")
 
@@ -13,11 +13,11 @@ _GENERATION = re.compile(r"([a-z]+?)[-_]?(\d+)")
 @rule(
     "LR704",
     "warning",
-    "tool_parser_without_auto_choice",
+    "parser_without_auto_tool",
     "a tool parser without --enable-auto-tool-choice does nothing",
     outcome="no_effect",
 )
-def tool_parser_without_auto_choice(deployment: Deployment) -> Iterator[Diagnosis]:
+def parser_without_auto_tool(deployment: HasOptions) -> Iterator[Diagnosis]:
     """Accepted, and every request with tools is then answered 400."""
     options = deployment.options
     if options.tool_call_parser is None or options.enable_auto_tool_choice:
@@ -37,9 +37,10 @@ def tool_parser_without_auto_choice(deployment: Deployment) -> Iterator[Diagnosi
     "--enable-auto-tool-choice needs a parser",
     outcome="refused_at_start",
 )
-def auto_tool_choice_without_parser(deployment: Deployment) -> Iterator[Diagnosis]:
+def auto_tool_choice_without_parser(deployment: HasOptions) -> Iterator[Diagnosis]:
     """The server refuses to start."""
-    options, known = deployment.options, deployment.model.tool_call_parsers
+    options = deployment.options
+    known = deployment.model.tool_call_parsers if deployment.model is not None else ()
     if not options.enable_auto_tool_choice or options.tool_call_parser is not None:
         return
     yield Diagnosis(
@@ -66,8 +67,8 @@ def tool_parser_unset(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR707", "advice", "reasoning_parser_unset", "the model's reasoning parser is not set")
-def reasoning_parser_unset(deployment: Deployment) -> Iterator[Diagnosis]:
+@rule("LR707", "advice", "reasoning_parser_missing", "the model's reasoning parser is not set")
+def reasoning_parser_missing(deployment: Deployment) -> Iterator[Diagnosis]:
     """Thinking then arrives as answer text, and goes back as prompt."""
     options, known = deployment.options, deployment.model.reasoning_parsers
     if not known or options.reasoning_parser:
@@ -80,8 +81,8 @@ def reasoning_parser_unset(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR708", "warning", "parser_of_another_family", "the parser is not one known for this model")
-def parser_of_another_family(deployment: Deployment) -> Iterator[Diagnosis]:
+@rule("LR708", "warning", "parser_wrong_family", "the parser is not one known for this model")
+def parser_wrong_family(deployment: Deployment) -> Iterator[Diagnosis]:
     """A wrong tool parser fails silently: the call stays in the text."""
     options, model = deployment.options, deployment.model
     pairs = (
@@ -127,10 +128,10 @@ def prompt_tokens_details_off(deployment: Deployment) -> Iterator[Diagnosis]:
 
 
 RULES: tuple[Rule, ...] = (
-    tool_parser_without_auto_choice,
+    parser_without_auto_tool,
     auto_tool_choice_without_parser,
     tool_parser_unset,
-    reasoning_parser_unset,
-    parser_of_another_family,
+    reasoning_parser_missing,
+    parser_wrong_family,
     prompt_tokens_details_off,
 )

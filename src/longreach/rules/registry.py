@@ -35,7 +35,7 @@ from longreach.rules import (
 )
 from longreach.rules.deployment import Deployment
 from longreach.rules.finding import SEVERITIES, Finding, FindingKind
-from longreach.rules.rule import Rule
+from longreach.rules.rule import OptionRule, Rule
 from longreach.rules.written import CommandRule
 
 RULES: tuple[Rule, ...] = tuple(
@@ -63,6 +63,22 @@ RULES: tuple[Rule, ...] = tuple(
     )
 )
 """In the order of their codes."""
+
+OPTION_RULES: tuple[OptionRule, ...] = (
+    gpu.numa_bind_needs_numactl,
+    memory.utilization_ignored,
+    network.open_to_network,
+    offload.answers_not_offloaded,
+    offload.arc_no_better_than_lru,
+    offload.expandable_segments_conflict,
+    parsers.auto_tool_choice_without_parser,
+    parsers.parser_without_auto_tool,
+    rope.length_check_silenced,
+    scheduler.batched_tokens_lt_num_seqs,
+    scheduler.batched_tokens_lt_max_len,
+    speculation.host_drafts_exclude_async,
+)
+"""Of those above the ones that need neither model nor machine."""
 
 COMMAND_RULES: tuple[CommandRule, ...] = tuple(
     sorted(

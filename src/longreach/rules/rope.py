@@ -6,7 +6,7 @@ from math import ceil
 
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import Remedy, set_option
-from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 from longreach.sizing.kv_cache import size_kv_cache
 from longreach.sizing.overrides import filled_theta
 from longreach.units import MIB, format_bytes
@@ -22,11 +22,11 @@ def _native_tokens(deployment: Deployment) -> int:
 @rule(
     "LR201",
     "error",
-    "yarn_missing",
+    "max_len_over_derived",
     "max-model-len is beyond the model's positions and nothing stretches them",
     outcome="refused_at_start",
 )
-def yarn_missing(deployment: Deployment) -> Iterator[Diagnosis]:
+def max_len_over_derived(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine refuses a length above the derived one."""
     allowed, rope = deployment.model.max_position_embeddings, deployment.rope
     if deployment.options.yarn is not None or deployment.max_model_len <= allowed or _is_silenced(deployment):
@@ -330,7 +330,7 @@ def yarn_unpublished(deployment: Deployment) -> Iterator[Diagnosis]:
 
 
 @rule("LR215", "warning", "length_check_silenced", "the length check is silenced, not solved")
-def length_check_silenced(deployment: Deployment) -> Iterator[Diagnosis]:
+def length_check_silenced(deployment: HasOptions) -> Iterator[Diagnosis]:
     """The variable turns the refusal into a warning; positions beyond the trained ones stay untrained."""
     value = dict(deployment.options.env).get(_ALLOW_LONG)
     if value in (None, "0", ""):
@@ -344,7 +344,7 @@ def length_check_silenced(deployment: Deployment) -> Iterator[Diagnosis]:
 
 
 RULES: tuple[Rule, ...] = (
-    yarn_missing,
+    max_len_over_derived,
     rope_cannot_stretch,
     yarn_costs_short_prompts,
     yarn_needs_max_position_embeddings,

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from longreach.engine.options import EngineOptions
 from longreach.engine.release import Release
+from longreach.model.spec import ModelSpec
 from longreach.rules.deployment import Deployment
 from longreach.rules.edit import Edit
 from longreach.rules.finding import Finding, FindingKind, Outcome, Severity
@@ -19,7 +21,23 @@ class _Subject(Protocol):
     def release(self) -> Release: ...
 
 
-S = TypeVar("S", bound=_Subject)
+class HasOptions(_Subject, Protocol):
+    """What a planned deployment and a foreign command have in common. None: not known."""
+
+    @property
+    def options(self) -> EngineOptions: ...
+    @property
+    def model(self) -> ModelSpec | None: ...
+    @property
+    def max_model_len(self) -> int | None: ...
+    @property
+    def max_num_batched_tokens(self) -> int | None: ...
+    @property
+    def max_num_seqs(self) -> int | None: ...
+
+
+S_contra = TypeVar("S_contra", bound=_Subject, contravariant=True)
+T = TypeVar("T", bound=_Subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +52,14 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class Check(Generic[S]):
+class Check(Generic[S_contra]):
     """One rule over subjects of one kind.
 
     `first_release` and `last_release` bound the vLLM releases it is true of; None leaves that end open.
     """
 
     kind: FindingKind
-    diagnose: Callable[[S], Iterable[Diagnosis]]
+    diagnose: Callable[[S_contra], Iterable[Diagnosis]]
     first_release: str | None = None
     last_release: str | None = None
 
@@ -50,7 +68,7 @@ class Check(Generic[S]):
         first, last = _number(self.first_release), _number(self.last_release)
         return (first is None or release.number >= first) and (last is None or release.number <= last)
 
-    def check(self, subject: S) -> Iterator[Finding]:
+    def check(self, subject: S_contra) -> Iterator[Finding]:
         """The rule's findings on this subject; none when the rule does not hold for its release."""
         if not self.applies_to(subject.release):
             return
@@ -59,6 +77,8 @@ class Check(Generic[S]):
 
 
 Rule = Check[Deployment]
+OptionRule = Check[HasOptions]
+"""A rule that looks at settings only, so that a command is judged by it whose model is not known."""
 
 
 def rule(
@@ -70,11 +90,11 @@ def rule(
     outcome: Outcome | None = None,
     first: str | None = None,
     last: str | None = None,
-) -> Callable[[Callable[[S], Iterable[Diagnosis]]], Check[S]]:
+) -> Callable[[Callable[[T], Iterable[Diagnosis]]], Check[T]]:
     """Make a rule of the decorated function. A rule counts only once its module lists it in `RULES`."""
     kind = FindingKind(code, severity, cause, title, outcome)
 
-    def decorate(diagnose: Callable[[S], Iterable[Diagnosis]]) -> Check[S]:
+    def decorate(diagnose: Callable[[T], Iterable[Diagnosis]]) -> Check[T]:
         return Check(kind, diagnose, first, last)
 
     return decorate

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from longreach.engine.defaults import default_max_num_batched_tokens
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
-from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 from longreach.sizing.state import state_mode
 from longreach.units import format_bytes, format_duration
 
@@ -53,14 +53,14 @@ def chunk_stalls_decode(deployment: Deployment) -> Iterator[Diagnosis]:
 @rule(
     "LR403",
     "error",
-    "prompt_exceeds_batch",
+    "batched_tokens_lt_max_len",
     "without chunked prefill a prompt must fit one batch",
     outcome="refused_at_start",
 )
-def prompt_exceeds_batch(deployment: Deployment) -> Iterator[Diagnosis]:
+def batched_tokens_lt_max_len(deployment: HasOptions) -> Iterator[Diagnosis]:
     """The engine refuses the combination."""
     batch, length = deployment.max_num_batched_tokens, deployment.max_model_len
-    if deployment.options.enable_chunked_prefill is not False or batch >= length:
+    if deployment.options.enable_chunked_prefill is not False or batch is None or length is None or batch >= length:
         return
     yield Diagnosis(
         f"max-num-batched-tokens {batch} is below max-model-len {length} and chunked prefill is off",
@@ -73,14 +73,14 @@ def prompt_exceeds_batch(deployment: Deployment) -> Iterator[Diagnosis]:
 @rule(
     "LR404",
     "error",
-    "batch_below_num_seqs",
+    "batched_tokens_lt_num_seqs",
     "the batch is smaller than the number of sequences",
     outcome="refused_at_start",
 )
-def batch_below_num_seqs(deployment: Deployment) -> Iterator[Diagnosis]:
+def batched_tokens_lt_num_seqs(deployment: HasOptions) -> Iterator[Diagnosis]:
     """Every running sequence needs a token of each step."""
     batch, seqs = deployment.max_num_batched_tokens, deployment.max_num_seqs
-    if batch >= seqs:
+    if batch is None or seqs is None or batch >= seqs:
         return
     yield Diagnosis(
         f"max-num-batched-tokens {batch} is below max-num-seqs {seqs}",
@@ -187,8 +187,8 @@ def chunk_large_for_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
 RULES: tuple[Rule, ...] = (
     reserve_full_isl_off,
     chunk_stalls_decode,
-    prompt_exceeds_batch,
-    batch_below_num_seqs,
+    batched_tokens_lt_max_len,
+    batched_tokens_lt_num_seqs,
     batched_tokens_below_block,
     default_batch_may_be_below_block,
     prefix_caching_off,

@@ -7,7 +7,7 @@ from longreach.engine.options import SpeculativeOptions
 from longreach.model.spec import IndexerLayer, ModelSpec
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
-from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 
 _HOST_DRAFTS = ("ngram", "suffix", "medusa", "mlp_speculator")  # drafted on the host, after the step
 _LOCAL_ARGMAX_SINCE = (0, 24)
@@ -172,7 +172,7 @@ def draft_tokens_not_multiple(deployment: Deployment) -> Iterator[Diagnosis]:
     "drafts made on the host exclude async scheduling",
     outcome="refused_at_start",
 )
-def host_drafts_exclude_async(deployment: Deployment) -> Iterator[Diagnosis]:
+def host_drafts_exclude_async(deployment: HasOptions) -> Iterator[Diagnosis]:
     """The next step would be scheduled before the drafts exist."""
     spec, number = deployment.options.speculative, deployment.release.number
     if spec is None or not deployment.options.async_scheduling:

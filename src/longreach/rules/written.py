@@ -31,6 +31,21 @@ class WrittenCommand:
     machine: Machine | None = None
     found: FoundCommand | None = None  # the file it stood in: image, text mistakes, shared memory
 
+    @property
+    def max_model_len(self) -> int | None:
+        """As given: what vLLM derives is not known here."""
+        return self.options.max_model_len
+
+    @property
+    def max_num_batched_tokens(self) -> int | None:
+        """As given."""
+        return self.options.max_num_batched_tokens
+
+    @property
+    def max_num_seqs(self) -> int | None:
+        """As given."""
+        return self.options.max_num_seqs
+
     def variable(self, name: str) -> str | None:
         """The last value of an environment variable that the command sets."""
         return dict(self.env).get(name)

@@ -86,7 +86,7 @@ def offload_env_without_connector(written: WrittenCommand) -> Iterator[Diagnosis
         return
     connector = "LMCacheConnectorV1" if names[0].startswith("LMCACHE_") else "MooncakeConnector"
     yield Diagnosis(
-        f"{names[0]} is set and no KV connector is loaded",
+        f"the variable {names[0]} is set and no KV connector is loaded",
         f"without --kv-transfer-config vLLM loads none, so {len(names)} variable{'s' if len(names) > 1 else ''} of it do nothing",
         f'--kv-transfer-config \'{{"kv_connector": "{connector}", "kv_role": "kv_both"}}\'',
     )
@@ -123,7 +123,7 @@ def visible_devices_below_world_size(written: WrittenCommand) -> Iterator[Diagno
     if count >= needed:
         return
     yield Diagnosis(
-        f"CUDA_VISIBLE_DEVICES={visible} shows {count} GPUs and {needed} are needed",
+        f"the variable CUDA_VISIBLE_DEVICES={visible} shows {count} GPUs and {needed} are needed",
         f"tensor parallel {options.tensor_parallel_size} x pipeline parallel {options.pipeline_parallel_size} = {needed}",
         f"name {needed} GPUs in CUDA_VISIBLE_DEVICES, or --tensor-parallel-size {count}",
     )
@@ -224,7 +224,7 @@ def proxy_in_container(written: WrittenCommand) -> Iterator[Diagnosis]:
     if not names or any(word in spared for word in ("localhost", "127.0.0.1", "*")) or is_open(spared):
         return
     yield Diagnosis(
-        f"{names[0]} is set and no_proxy spares no local address",
+        f"the variable {names[0]!r} is set and no_proxy spares no local address",
         "health checks and workers of this environment then send requests for 127.0.0.1 to the proxy",
         "no_proxy=localhost,127.0.0.1,::1",
         edit=Edit(set_env=(("no_proxy", "localhost,127.0.0.1,::1"),)),

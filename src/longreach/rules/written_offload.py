@@ -147,7 +147,7 @@ def offload_size_missing(written: WrittenCommand) -> Iterator[Diagnosis]:
     other = "cpu_bytes_to_use" if wanted == "num_cpu_blocks" else "num_cpu_blocks"
     instead = f" ({other} is another release's key)" if other in extra else ""
     yield Diagnosis(
-        f"the offload config has no {wanted}",
+        f"the offload config has no {wanted!r}",
         f"vLLM {written.release.version} refuses: {wanted} must be specified in kv_connector_extra_config{instead}",
         f'add "{wanted}": {value} ({"bytes, summed over all workers" if wanted == "cpu_bytes_to_use" else "blocks a worker"})',
     )
@@ -231,7 +231,7 @@ def offload_chunk_given_twice(written: WrittenCommand) -> Iterator[Diagnosis]:
         return
     yield Diagnosis(
         f"the offload chunk is {extra['block_size']} tokens and {extra['blocks_per_chunk']} blocks",
-        "vLLM takes only one of block_size and blocks_per_chunk",
+        "vLLM takes only one of 'block_size' and 'blocks_per_chunk'",
         "keep blocks_per_chunk: it fits models with several block sizes too",
         edit=replace_key(written, _with_extra(written, {"block_size": None})),
     )
@@ -294,7 +294,7 @@ def failed_load_fails_request(written: WrittenCommand) -> Iterator[Diagnosis]:
     if transfer is None or "kv_load_failure_policy" not in keys or transfer.get("kv_load_failure_policy") is not None:
         return
     yield Diagnosis(
-        "kv_load_failure_policy is not given beside a KV connector",
+        f"'kv_load_failure_policy' is not given beside {written.connector or 'a KV connector'}",
         f"a block gone from its tier then ends the request with an error; vLLM {written.release.version} can compute it again",
         '"kv_load_failure_policy": "recompute"',
         edit=replace_key(written, {"kv_load_failure_policy": "recompute"}),

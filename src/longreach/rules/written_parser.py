@@ -51,7 +51,13 @@ _REFUSALS: tuple[CommandRule, ...] = (
     _refusal("LR909", "unknown_setting", "the release has no such key", ("unknown_key",), mend_key),
     _refusal("LR910", "setting_unreadable", "a key's value does not fit it", ("wrong_key_value",), mend_key),
     _refusal("LR911", "settings_conflict", "keys do not go together", ("rejected_settings",), mend_settings),
-    _refusal("LR912", "model_misplaced", "the model is not where it belongs", ("model_option", "no_model"), mend_model),
+    _refusal(
+        "LR912",
+        "model_option_with_serve",
+        "the model is not where it belongs",
+        ("model_option", "no_model"),
+        mend_model,
+    ),
     _refusal("LR913", "bad_config_file", "the config file is not taken", ("bad_config",), lambda *_: None),
 )
 
@@ -98,7 +104,7 @@ def flag_repeated(written: WrittenCommand) -> Iterator[Diagnosis]:
     for name in dict.fromkeys(use.name for use in written.parsed.uses):
         uses = [use for use in written.parsed.named(name) if not use.from_config]
         lost = _lost_uses(uses)
-        if uses[0].entry is None or uses[0].entry.repeats or not lost or name == "--config":
+        if not lost or uses[0].entry is None or uses[0].entry.repeats or name == "--config":
             continue
         kept = next(use for use in reversed(uses) if use not in lost)
         said = " ".join(lost[0].tokens)

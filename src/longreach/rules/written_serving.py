@@ -133,7 +133,7 @@ def unprofiled_memory(written: WrittenCommand) -> Iterator[Diagnosis]:
         return
     yield Diagnosis(
         f"--gpu-memory-utilization {share:g} leaves no room for the scratch buffers of {dtype}",
-        "they are made after the cache is sized, so a start that works can run out of memory at the first long prompt",
+        f"they are made after {share:.0%} of the card is given out: a start that works can run out of memory at a long prompt",
         "--gpu-memory-utilization 0.92",
         edit=Edit(set=(("--gpu-memory-utilization", ("0.92",)),)),
     )

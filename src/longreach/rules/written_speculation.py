@@ -43,7 +43,7 @@ def spec_depth_missing(written: WrittenCommand) -> Iterator[Diagnosis]:
     if not _is_mtp(method) and spec.get("model") is None:
         return
     yield Diagnosis(
-        f"num_speculative_tokens is not given for {method or 'the draft model'}",
+        f"num_speculative_tokens is not given for {method or 'the draft model'!r}",
         "vLLM takes it from the draft's config (n_predict); where that does not say, or says it in a nested text config, it "
         "refuses to start",
         '"num_speculative_tokens": 1, or what the model card recommends',
