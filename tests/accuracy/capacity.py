@@ -94,7 +94,7 @@ def _possible(case: Case, request: KvCacheRequest) -> Iterator[KvCapacity]:
 
 def _near_printed_tokens(request: KvCacheRequest, plan: KvPlan, tokens: int) -> Iterator[int]:
     if request.release.tokens_from_concurrency:
-        nearest = tokens * plan.blocks_per_request(request.max_model_len) // request.max_model_len
+        nearest = tokens * plan.blocks_for_concurrency(request.max_model_len) // request.max_model_len
         yield from (nearest + 1, nearest, nearest + 2, nearest - 1)
     else:  # the count drops what is left of a division by the number of groups
         least = tokens // (plan.block_size * request.dcp_size) * len(plan.groups)
@@ -127,7 +127,7 @@ def section() -> str:
         "## Size of the KV cache",
         "",
         "Printed tokens, concurrency, blocks, or the GiB and the length of a refusal, from start-up logs; the memory for KV is",
-        "taken from the log, which rounds it to 0.01 GiB. A launch counts as reproduced when the rules of the release that it names",
+        "taken from the log, which rounds it to 0.01 GiB. A launch counts as reproduced when the rules of the release it names",
         "yield every printed number; where it names none, the releases that do are listed. What a source does not show is said.",
         "",
         f"- {len(met)} of {len(outcomes)} launches are reproduced; of those that name a release {_share(known)}, of those that",

@@ -18,6 +18,10 @@ StartupCheck = Literal["layers", "first_group", "groups"]
 RunnerModels = Literal["few", "dense", "all"]
 """A few named architectures; also every model without experts and recurrent layers; every model."""
 
+CompressedLayout = Literal["tuples", "slots", "overlaid"]
+"""Bytes of a compressed model's block: all page sizes times the most layers; each page size times its most layers; or the
+widest group's pages."""
+
 StateCounting = Literal["one", "length", "modes"]
 """Blocks of a recurrent group: always one; one for each block of the prompt; or by mode (none, align, all)."""
 
@@ -53,6 +57,9 @@ class Release:
     attention_pages_pad: bool = False  # other attention pages are padded
     recurrent_pages_pad: bool = False
     windows_fall_back_to_full: bool = False  # windows beside a latent that cannot share its page
+    compressed_layout: CompressedLayout | None = None  # of DeepSeek-V4; None: not there yet
+    compressed_check_in_tuples: bool = True  # its start-up check counts padded tuples whatever the layout
+    compressed_groups_weighed: bool = True  # its concurrency weighs groups by their own bytes
     near_bucket_ratio: float | None = None  # buckets this close in size share the larger one's group size
     # what a layer keeps
     window_keeps_in_flight_batches: bool = False  # windows hold every batch in flight, else one batch
@@ -140,6 +147,7 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
         "0.20.2",
         {
             "tokens_from_concurrency": True,
+            "compressed_layout": "tuples",
             "windows_count_value_dim": True,
             "hybrid_block_multiple_of_given": True,
             "hybrid_latent_block_multiple": None,
@@ -150,7 +158,14 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ),
     ("0.21.0", {"offload_with_hybrid_manager": True}),
     ("0.22.1", {"refusal_says_models": False, "all_mode_adds_drafts": True, "drafts_leave_all_mode": False}),
-    ("0.23.0", {"connector_disables_hybrid_manager": False, "offload_chunks_page_aligned": True}),
+    (
+        "0.23.0",
+        {
+            "connector_disables_hybrid_manager": False,
+            "offload_chunks_page_aligned": True,
+            "compressed_layout": "slots",
+        },
+    ),
     ("0.24.0", {"attention_pages_pad": True}),
     ("0.25.1", {"model_runner_v2_for": "dense"}),
     (
@@ -164,7 +179,13 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ),
     (
         "0.27.1",
-        {"windows_fall_back_to_full": True, "hybrid_latent_block_multiple": 128, "kda_conv_holds_drafts": True},
+        {
+            "windows_fall_back_to_full": True,
+            "hybrid_latent_block_multiple": 128,
+            "kda_conv_holds_drafts": True,
+            "compressed_layout": "overlaid",
+            "compressed_groups_weighed": False,
+        },
     ),
     (
         "0.28.0",
@@ -174,6 +195,7 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
         "0.29.0",
         {
             "null_block_reserved": True,
+            "compressed_check_in_tuples": False,
             "recurrent_checkpoint_block": True,
             "short_conv_holds_drafts": True,
             "model_runner_v2_for": "all",

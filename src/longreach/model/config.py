@@ -70,6 +70,7 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
         mtp_supported=family.mtp_supported,
         layer_indices=None if _order_is_unknown(decoder) else tuple(index for index, _ in placed),
         widths=read_widths(decoder),
+        compressed=family.read_compressed(decoder) if family.read_compressed is not None else None,
         mamba_chunk_size=decoder.text.optional_positive("mamba_chunk_size", "chunk_size"),
     )
     decoder.root.check()

@@ -25,6 +25,7 @@ from longreach.model.hybrids import (
 )
 from longreach.model.latent import (
     mla_layer,
+    read_compressed_cache,
     read_compressed_layers,
     read_double_mla_layers,
     read_mla_layers,
@@ -45,7 +46,7 @@ from longreach.model.sliding import (
     read_step_layers,
     step_layers,
 )
-from longreach.model.spec import AttentionLayer, KvLayer
+from longreach.model.spec import AttentionLayer, CompressedCache, KvLayer
 
 LayerReader = Callable[[Decoder], Sequence[KvLayer | tuple[KvLayer, ...]]]
 """Gives each decoder layer's cache, or its caches: none, one or several."""
@@ -63,6 +64,7 @@ class Family:
     ssm_state_dtype: str | None = None  # the state dtype the engine forces for this family
     estimate_reason: str | None = None
     mtp_supported: bool = True
+    read_compressed: Callable[[Decoder], CompressedCache] | None = None
 
 
 def _mtp_count(decoder: Decoder) -> int:
@@ -120,7 +122,7 @@ def step_draft(decoder: Decoder) -> tuple[KvLayer, ...]:
 # fmt: off
 _DENSE = (
     "llama", "InternLM3ForCausalLM", "IQuestCoderForCausalLM", "TeleChat3ForCausalLM", "mistral", "ministral3",
-    "ministral", "mixtral", "qwen2", "qwen2_5_vl_text", "qwen2_vl_text", "qwen2_5_vl", "qwen2_vl", "qwen3",
+    "ministral", "mixtral", "qwen2", "qwen2_moe", "qwen2_5_vl_text", "qwen2_vl_text", "qwen2_5_vl", "qwen2_vl", "qwen3",
     "qwen3_moe", "qwen3_vl_text", "qwen3_vl_moe_text", "qwen3_vl", "phi3", "phi4mm", "phimoe", "granite",
     "granitemoe", "granitemoeshared", "seed_oss", "smollm3", "apertus", "olmoe", "stablelm", "nemotron", "solar",
     "internlm2", "internlm3", "exaone", "gemma", "cohere", "falcon", "olmo2", "phi3_v",
@@ -136,8 +138,7 @@ _ALWAYS_FULL = (  # no window in their vLLM classes
 # fmt: on
 
 _COMPRESSED = (
-    "compressed attention: only the vectors and index keys that grow with the prompt are counted. How vLLM packs the window and "
-    "the compressor state beside them is not modelled; published logs show 1.5 to 4 times as many bytes a token"
+    "compressed attention: counted for FlashMLA's packed rows of 584 bytes (Hopper); other kernels keep other rows"
 )
 _STATE_UNMEASURED = "the state of its linear attention is taken from vLLM's model class and was not measured"
 _POOLED = "vLLM keeps the open pool of each request's index keys in blocks of their own, which are not counted"
@@ -169,7 +170,9 @@ FAMILIES: tuple[Family, ...] = (
         mla_draft,
     ),
     Family(("deepseek_v32", "glm_moe_dsa"), read_sparse_mla_layers, sparse_mla_draft),
-    Family(("deepseek_v4",), read_compressed_layers, estimate_reason=_COMPRESSED),
+    Family(
+        ("deepseek_v4",), read_compressed_layers, estimate_reason=_COMPRESSED, read_compressed=read_compressed_cache
+    ),
     Family(("longcat_flash",), read_double_mla_layers, longcat_draft),
     Family(
         ("glm5_next_text", "glm5_next"),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from longreach.model.decoder import Decoder
-from longreach.model.spec import IndexerLayer, KvLayer, MlaLayer
+from longreach.model.spec import CompressedCache, IndexerLayer, KvLayer, MlaLayer
 
 
 def mla_layer(decoder: Decoder, default_head_dim: int | None = None) -> MlaLayer:
@@ -55,14 +55,27 @@ def read_compressed_layers(decoder: Decoder) -> tuple[tuple[KvLayer, ...], ...]:
     """DeepSeek-V4: each layer keeps one vector per `compress_ratios` tokens (0 and 1: a window only, not counted here);
     ratio 4 adds an index key cache of the same ratio. The vector is `head_dim` wide and serves as key and value.
     """
+    rope_head_dim = decoder.text.positive("qk_rope_head_dim", most=decoder.head_dim)
+    nope = decoder.head_dim - rope_head_dim
+    whole = MlaLayer(decoder.num_heads, nope, rope_head_dim, nope, decoder.head_dim)
+    return tuple(_compressed(decoder, whole, ratio) for ratio in _ratios(decoder))
+
+
+def read_compressed_cache(decoder: Decoder) -> CompressedCache:
+    """All that DeepSeek-V4 keeps; `compress_ratios` goes on past the target with one entry for each MTP layer."""
+    ratios, window = _ratios(decoder), decoder.text.positive("sliding_window")
+    listed = decoder.text.counts("compress_ratios") or ()
+    num_drafts = decoder.text.count("num_nextn_predict_layers", most=64)
+    drafts = (*listed[len(ratios) :], *(0,) * num_drafts)[:num_drafts]
+    return CompressedCache(ratios, drafts, decoder.head_dim, indexer_layer(decoder).head_dim, window)
+
+
+def _ratios(decoder: Decoder) -> tuple[int, ...]:
     text = decoder.text
     ratios = text.per_layer(decoder.num_layers, text.counts("compress_ratios"), "compress_ratios")
     if ratios is None:
         text.note("compress_ratios", text.values.get("compress_ratios"), "one number for each layer")
-    rope_head_dim = text.positive("qk_rope_head_dim", most=decoder.head_dim)
-    nope = decoder.head_dim - rope_head_dim
-    whole = MlaLayer(decoder.num_heads, nope, rope_head_dim, nope, decoder.head_dim)
-    return tuple(_compressed(decoder, whole, ratio) for ratio in ratios or ())
+    return tuple(ratios or ())
 
 
 def _compressed(decoder: Decoder, whole: MlaLayer, ratio: int) -> tuple[KvLayer, ...]:

@@ -38,6 +38,19 @@ class IndexerLayer:
 
 
 @dataclass(frozen=True, slots=True)
+class CompressedCache:
+    """DeepSeek-V4: each layer keeps a window of whole vectors, and beside it one vector for `ratio` tokens, with the float32
+    states of the compressors that make them. Ratios 0 and 1 keep the window alone; ratio 4 also keeps compressed index keys.
+    """
+
+    ratios: tuple[int, ...]  # of each decoder layer
+    draft_ratios: tuple[int, ...]  # of its MTP layers
+    head_dim: int
+    index_head_dim: int
+    window_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class CrossAttentionLayer:
     """Decoder-to-encoder attention (Whisper): caches the encoder's tokens, not the prompt's."""
 
@@ -227,6 +240,7 @@ class ModelSpec:
     mtp_supported: bool = True  # False: the checkpoint has MTP layers, but vLLM (up to 0.33) has no class for them
     layer_indices: tuple[int, ...] | None = None  # decoder layer of each entry of `layers`; None: not recorded
     widths: PassWidths | None = None  # None: a model written by hand, without them
+    compressed: CompressedCache | None = None  # `layers` then holds what grows with the prompt only
     mamba_chunk_size: int | None = None  # tokens that Mamba2 kernels take at once
 
     @property

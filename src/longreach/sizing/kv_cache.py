@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from longreach.engine.release import Release
 from longreach.model.spec import AttentionLayer, IndexerLayer, RecurrentLayer
+from longreach.sizing.compressed import plan_compressed
 from longreach.sizing.groups import CacheGroup, group_layers
 from longreach.sizing.kv_plan import KvPlan
 from longreach.sizing.layers import LayerPlan, plan_layers
@@ -53,7 +54,7 @@ def _report(plan: KvPlan, request: KvCacheRequest) -> tuple[int, float]:
     """(tokens, concurrency) as the release prints them; in float arithmetic, as the engine's."""
     length, release = request.max_model_len, request.release
     num_blocks = plan.num_blocks(request.available_bytes_per_gpu)
-    concurrency = num_blocks / plan.blocks_per_request(length)
+    concurrency = num_blocks / plan.blocks_for_concurrency(length)
     if release.tokens_from_concurrency:
         return int(concurrency * length), concurrency
     tokens = num_blocks // len(plan.groups) * plan.block_size * request.dcp_size * request.pcp_size
@@ -63,12 +64,14 @@ def _report(plan: KvPlan, request: KvCacheRequest) -> tuple[int, float]:
 def concurrency_at(request: KvCacheRequest, num_tokens: int) -> float:
     """How many requests of `num_tokens` the pool holds at once, counted as vLLM counts its max_concurrency."""
     plan = plan_kv_cache(request)
-    return plan.num_blocks(request.available_bytes_per_gpu) / plan.blocks_per_request(num_tokens)
+    return plan.num_blocks(request.available_bytes_per_gpu) / plan.blocks_for_concurrency(num_tokens)
 
 
 def plan_kv_cache(request: KvCacheRequest) -> KvPlan:
     """Lay out the cache: layers, groups, bytes of a block on each stage."""
     check_request(request)
+    if request.model.compressed is not None:
+        return plan_compressed(request, request.model.compressed, _request_shape(request))
     layers = plan_layers(request)
     groups = group_layers(layers.caches, request.release, hybrid_manager=_uses_hybrid_manager(request))
     checked_early = request.release.startup_check == "layers"  # before windows may have become full attention

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from longreach.engine.release import Release
 from longreach.sizing.groups import CacheGroup
 from longreach.sizing.pages import LayerCache, RequestShape, blocks_for_tokens
+from longreach.units import ceil_div
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class KvPlan:
     shape: RequestShape
     release: Release
     estimate_reason: str | None
+    checked_block_bytes: int | None = None  # what the start-up check takes a block for, where it is not the pool's
+    weighs_groups: bool = False  # concurrency counts a group's blocks by its own bytes, not the pool's
 
     @property
     def bytes_per_block(self) -> int:
@@ -42,3 +45,13 @@ class KvPlan:
     def blocks_per_request(self, num_tokens: int) -> int:
         """Blocks of one request over all groups, those of other stages included: they share one table of blocks."""
         return sum(blocks_for_tokens(group.representative, num_tokens, self.shape) for group in self.groups)
+
+    def blocks_for_concurrency(self, num_tokens: int) -> int:
+        """Blocks by which the release divides the pool for its max_concurrency."""
+        if not self.weighs_groups:
+            return self.blocks_per_request(num_tokens)
+        weighed = sum(
+            blocks_for_tokens(group.representative, num_tokens, self.shape) * group.bytes_per_block()
+            for group in self.groups
+        )
+        return ceil_div(weighed, self.groups[0].bytes_per_block())

@@ -31,7 +31,7 @@ def find_refusal(plan: KvPlan, max_model_len: int, available: int) -> str | None
 def needed_bytes(plan: KvPlan, num_tokens: int) -> int:
     """Least bytes per GPU with which an engine of this max_model_len starts and holds one such request."""
     held = (plan.blocks_per_request(num_tokens) + plan.null_blocks) * plan.bytes_per_block
-    if plan.release.startup_check == "groups":
+    if plan.release.startup_check == "groups" and plan.checked_block_bytes is None:
         return held
     checked = (
         _checked_bytes(plan, stage, num_tokens) + plan.null_blocks * _block_bytes(plan, stage)
@@ -59,7 +59,7 @@ def _block_bytes(plan: KvPlan, stage: int | None) -> int:
 def _checked_bytes(plan: KvPlan, stage: int | None, num_tokens: int) -> int:
     match plan.release.startup_check:
         case "groups":
-            return plan.blocks_per_request(num_tokens) * _block_bytes(plan, stage)
+            return plan.blocks_per_request(num_tokens) * (plan.checked_block_bytes or _block_bytes(plan, stage))
         case "first_group":
             first = plan.groups[0].representative
             return blocks_for_tokens(first, num_tokens, plan.shape) * _block_bytes(plan, stage)
