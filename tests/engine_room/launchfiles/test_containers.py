@@ -82,6 +82,27 @@ def test_options_in_an_open_variable_are_no_image() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("service", "gpus"),
+    [
+        ("gpus: all", "all"),
+        ("deploy: {resources: {reservations: {devices: [{driver: nvidia, count: 2, capabilities: [gpu]}]}}}", "2"),
+        ("deploy: {resources: {reservations: {devices: [{driver: nvidia, capabilities: [gpu]}]}}}", "all"),
+        ("deploy: {resources: {reservations: {devices: [gpu]}}}", None),
+        ("runtime: nvidia", None),
+    ],
+)
+def test_the_gpus_of_a_service(service: str, gpus: str | None) -> None:
+    assert only(f"services:\n  a:\n    image: {IMAGE}\n    command: m\n    {service}").gpus == gpus
+
+
+def test_an_environment_may_be_a_list_and_a_limit_a_number() -> None:
+    given = 'environment: [A=1, "B=${C:-2}", HF_TOKEN]\n    ulimits: {memlock: -1}'
+    found = only(f"services:\n  a:\n    image: {IMAGE}\n    command: m\n    {given}")
+    assert found.env == (("A", "1"), ("B", "2"), ("HF_TOKEN", "$HF_TOKEN"))
+    assert found.memlock == "-1"
+
+
 CONTAINER_UNIT = f"""[Container]
 Image={IMAGE}
 ContainerName=big
@@ -144,6 +165,33 @@ def test_a_unit_may_start_a_shell_or_a_container() -> None:
     shell = only("[Service]\nExecStart=/bin/bash -c 'exec vllm serve m --port 80'")
     container = only(f"[Service]\nExecStart=/usr/bin/podman run --rm {IMAGE} m --port 80")
     assert (shell.argv, container.argv, container.image) == (SERVE, SERVE, IMAGE)
+
+
+SYSTEMD = {
+    "variable split": "Environment=ARGS='m --port 80'\nExecStart=vllm serve $ARGS",
+    "variable kept whole": "Environment=M=m\nExecStart=vllm serve ${M} --port 80",
+    "escapes": r"ExecStart=vllm serve \x6d --port '8\060'",
+    "several commands": "ExecStartPre=/bin/sleep 1\nExecStart=vllm serve m --port 80 ; /bin/true",
+    "continued": "ExecStart=vllm serve m \\\n# no\n; no\n  --port 80",
+}
+
+
+@pytest.mark.parametrize("text", SYSTEMD.values(), ids=SYSTEMD.keys())
+def test_systemd_has_its_own_quoting(text: str) -> None:
+    assert (only(f"[Service]\n{text}\n").argv, only(f"[Service]\n{text}\n").problems) == (SERVE, ())
+
+
+def test_an_open_quote_in_a_unit_is_told() -> None:
+    assert [item.kind for item in only("[Service]\nExecStart=vllm serve m --port '80\n").problems] == [
+        "quote_not_closed"
+    ]
+
+
+def test_a_container_unit_takes_options_of_podman() -> None:
+    found = only(
+        f"[Container]\nImage={IMAGE}\nEntrypoint=vllm\nPodmanArgs=--gpus=all --ipc=host\nExec=serve m --port 80\n"
+    )
+    assert (found.argv, found.gpus, found.host_ipc, found.problems) == (SERVE, "all", True, ())
 
 
 FRAGMENTS = {
@@ -226,6 +274,11 @@ def test_an_image_without_a_server_needs_the_words(text: str) -> None:
 )
 def test_the_tag_of_an_image_tells_the_release(image: str | None, release: str | None) -> None:
     assert image_release(image) == release
+
+
+def test_a_program_of_another_kind_is_no_server() -> None:
+    text = f"services:\n  a: {{image: nginx, command: [nginx, -g, daemon off;]}}\n  b: {{image: {IMAGE}, command: m}}"
+    assert [found.service for found in find_commands(text)] == ["b"]
 
 
 def test_sizes_are_read_as_each_format_means_them() -> None:
