@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\n]+) | (?P<joined>\\\r?\n) | '(?P<single>[^']*)' | "(?P<double>(?:[^"\\]|\\.)*)" | \\(?P<escaped>x[0-9a-fA-F]{2}|[0-7]{3}|.)
+    r"""(?P<space>[ \t\r\n]+) | (?P<joined>\\\r?\n) | '(?P<single>[^']*)' | "(?P<double>(?:[^"\\]|\\.)*)"
+      | \\(?P<escaped>x[0-9a-fA-F]{2}|[0-7]{3}|.)
       | (?P<open>['"]) | (?P<plain>[^\s'"\\]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
