@@ -17,7 +17,7 @@ from longreach.errors import InputFileError, UnknownModelError, UsageError
 from longreach.hardware.spec import Machine
 from longreach.lint.check import Surroundings, lint_command
 from longreach.lint.fix import fix_command
-from longreach.lint.releases import judge_releases
+from longreach.lint.releases import judge_releases, release_for
 from longreach.lint.values import JudgedCommand
 from longreach.model.spec import ModelSpec
 
@@ -94,11 +94,11 @@ def judge(found: FoundCommand, given: Given, *, fix: bool) -> JudgedCommand:
 
 def _release(given: Given, found: FoundCommand) -> Release:
     if given.release is not None:
-        return get_release(given.release)
+        return release_for(given.release)
     tag = _TAG.search(found.image or "")
     if tag is not None:
         with contextlib.suppress(UsageError):  # an image with versions of its own
-            return get_release(tag[1])
+            return release_for(tag[1])
     return get_release(NEWEST_RELEASE)
 
 
