@@ -98,3 +98,30 @@ def test_alternatives_of_several_instances_name_theirs(plan_json: PlanJson) -> N
     assert document["alternatives"]
     assert {item["instance"] for item in document["alternatives"]} == {"b"}
     assert not any("GPU" in item["change"] for item in document["alternatives"])
+
+
+def test_bytes_that_no_card_has_are_answered_with_those_that_it_has(plan_json: PlanJson) -> None:
+    command = (
+        "qwen3-32b",
+        "--gpus",
+        "4xRTX4090",
+        "--tp",
+        "4",
+        "--kv-cache-memory-bytes",
+        "20G",
+        "--max-model-len",
+        "32k",
+    )
+    _, document = plan_json(*command, "--weights", "fp8")
+    assert document["verdict"] == "does_not_fit"
+    first = document["alternatives"][0]
+    assert first["serves"]
+    assert first["options"][0] == "--kv-cache-memory-bytes"
+
+
+def test_a_shorter_request_may_also_be_one_of_fewer(plan_json: PlanJson) -> None:
+    command = ("minimax-m2", "--gpus", "8xA40", "--max-model-len", "1M", "--concurrency", "200", "--weights", "w4a16")
+    _, document = plan_json(*command, "--gpu-memory-utilization", "0.3")
+    more = next(item for item in document["alternatives"] if "more" in item["change"])
+    assert {"--max-model-len", "--concurrency"} <= set(more["options"])
+    assert plan_json(*command, "--gpu-memory-utilization", "0.3", *more["options"])[1]["alternatives"] == []

@@ -64,15 +64,18 @@ def _larger(case: Case, taken: Decision) -> list[Alternative]:
 
 def _counted(change: Change, asked: Case, base: Case) -> Alternative | None:
     """The change as asked, else with the longest request, or as many, as then fit; None when nothing does."""
-    case, options = change.applied(base), list(change.options)
+    case = change.applied(base)
+    less: dict[str, Any] = {}
     try:
         decision = decide(case)
-        less = _less(decision, case)
-        if less:
-            decision = decide(replace(case, goal=replace(case.goal, **less)))
+        while (lower := _less(decision, case)).keys() - less.keys():
+            less |= lower
+            case = replace(case, goal=replace(case.goal, **lower))
+            decision = decide(case)
     except UsageError:  # this change cannot be
         return None
-    options += [word for name, value in less.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    lowered = [word for name, value in less.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    options = [*change.options, *lowered]
     return _described(change, options, decision, asked, serves=not less) if _starts(decision) else None
 
 

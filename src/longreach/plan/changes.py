@@ -4,15 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longreach.engine.attention import expected_attention_backends
+from longreach.engine.options import EngineOptions
 from longreach.engine.registry import get_registry
 from longreach.errors import UsageError
 from longreach.hardware.links import default_link, find_link
 from longreach.hardware.spec import GpuSpec, LinkSpec, Machine
 from longreach.model.catalogue import find_catalogue_model, with_quantization
-from longreach.model.spec import MlaLayer, QuantizationName
+from longreach.model.spec import QuantizationName
 from longreach.plan.count import Case, Decision
 from longreach.plan.extra import read_extra
+from longreach.rules.deployment import Deployment
+from longreach.rules.kv_dtype import RULES as KV_DTYPE_RULES
 
 SMALL_CHUNK = 2048
 """VLLM's default on cards below 70 GiB."""
@@ -98,13 +100,15 @@ def larger_changes(case: Case, taken: Decision) -> Iterator[Change]:
     split = taken.settled.split
     taken_split = {"tp_size": split.tp_size, "pp_size": split.pp_size, "dp_size": split.dp_size}
     yield from _weight_changes(case, taken_split)
-    yield from _more_gpus(case, free)
+    yield from _more_gpus(case, taken, free)
 
 
-def _more_gpus(case: Case, free: Mapping[str, Any]) -> Iterator[Change]:
-    """The next powers of two of the same card, fewest first."""
+def _more_gpus(case: Case, taken: Decision, free: Mapping[str, Any]) -> Iterator[Change]:
+    """The next powers of two of the same card, fewest first, from where the weights leave anything."""
     gpu, count, own = case.machine.gpu, case.machine.num_gpus, case.machine.num_gpus
     while gpu is not None and count and (count := _next_power_of_two(count)) <= max(_USUAL_BOX, 2 * own):
+        if _is_filled(taken, count):
+            continue
         machine = replace(case.machine, num_gpus=count, link=_link(case.machine, gpu, count))
         words = f"{count - own} GPU{'s' if count - own > 1 else ''} more"
         yield Change(words, ("--gpus", f"{count}x{typed_name(gpu)}"), free, {"machine": machine, "num_gpus": count})
@@ -115,16 +119,27 @@ def _narrow_dtypes(case: Case, taken: Decision) -> Iterator[str]:
     gpu, own = case.machine.gpu, taken.fit.kv_cache_dtype
     if gpu is None or gpu.fp8_support not in ("native", "emulated") or case.model.kv_cache_dtype_forced is not None:
         return
-    is_mla = any(isinstance(layer, MlaLayer) for layer in case.model.layers)
     wider = own in ("auto", "bfloat16", "float16")
     narrow = (("fp8_e4m3",) if wider else ()) + (
         ("nvfp4",) if gpu.fp4_flops and (wider or own.startswith("fp8")) else ()
     )
     for dtype in narrow:
-        backends = expected_attention_backends(gpu.compute_capability, dtype, is_mla=is_mla)
+        options = EngineOptions(case.model.name, kv_cache_dtype=dtype)
+        probe = Deployment(case.model, case.machine, case.release, options, 1, 1, 1)
         is_known = dtype in get_registry(case.release.version).names("kv_cache_dtype")
-        if is_known and (backends or (backends is None and dtype.startswith("fp8"))):
+        if is_known and not any(
+            finding.severity == "error" for rule in KV_DTYPE_RULES for finding in rule.check(probe)
+        ):
             yield dtype
+
+
+def _is_filled(taken: Decision, count: int) -> bool:
+    """The least that the weights take fills even this many GPUs."""
+    memory = taken.fit.memory
+    if memory.weights_bytes is None or memory.gpu_total_bytes is None:
+        return False
+    split = taken.settled.split
+    return memory.weights_bytes[0] * split.tp_size * split.pp_size / count > memory.gpu_total_bytes[1]
 
 
 def _weight_changes(case: Case, split: Mapping[str, Any]) -> Iterator[Change]:

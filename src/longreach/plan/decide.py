@@ -35,7 +35,8 @@ def decide(case: Case) -> Decision:
 def _without_loss(case: Case, first: Decision) -> Decision:
     """The same split with smaller chunks or DCP, where the goal needs it: neither changes an answer."""
     best = first
-    for trial in _lossless(case, first.trial) if first.grade != BEST_GRADE else ():
+    is_open = first.grade != BEST_GRADE and first.fit.memory.fits is not False  # neither makes weights smaller
+    for trial in _lossless(case, first.trial) if is_open else ():
         found = count_if_possible(case, trial)
         if found is not None and found.is_better_than(best):
             best = found
