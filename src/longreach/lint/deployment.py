@@ -11,6 +11,7 @@ from longreach.engine.defaults import default_max_num_batched_tokens, default_ma
 from longreach.engine.options import EngineOptions, OffloadOptions
 from longreach.errors import LongreachError
 from longreach.hardware.spec import Machine
+from longreach.lint.drafter import brings_layers, find_drafter
 from longreach.lint.in_force import changes_layers, model_in_force, rope_in_force
 from longreach.model.spec import ModelSpec
 from longreach.rules.connectors import hybrid_manager_is_off
@@ -43,15 +44,15 @@ _COUNTED_WITH = (
     "--speculative-config",
     "--hf-overrides",
     "--dtype",
+    "--prefill-context-parallel-size",
+    "--kv-cache-dtype-skip-layers",
 )
 """Flags whose value decides the KV cache: where a shell variable stands for one, nothing is counted."""
 
 _NOT_COUNTED = (
     "--num-gpu-blocks-override",
-    "--prefill-context-parallel-size",
     "--mamba-block-size",
     "--disable-sliding-window",
-    "--kv-cache-dtype-skip-layers",
     "--additional-config",
 )
 _MOVES_WEIGHTS = ("--cpu-offload-gb", "--offload-backend", "--load-format", "--enable-lora", "--offload-group-size")
@@ -247,10 +248,13 @@ def _request(deployment: Deployment, written: WrittenCommand, available_bytes: i
         tp_size=options.tensor_parallel_size,
         pp_size=options.pipeline_parallel_size,
         dcp_size=options.decode_context_parallel_size,
+        pcp_size=int(written.value("--prefill-context-parallel-size") or 1),
         kv_cache_dtype=dtype,
         max_num_batched_tokens=deployment.max_num_batched_tokens,
         num_speculative_tokens=spec.num_speculative_tokens if spec else 0,
         use_draft_layers=spec is not None and spec.method == "mtp",
+        draft_model=find_drafter(spec),
+        has_unknown_drafter=brings_layers(spec) and find_drafter(spec) is None,
         prefix_caching=deployment.prefix_caching,
         async_scheduling=device.async_scheduling
         and options.async_scheduling is not False
@@ -264,7 +268,14 @@ def _request(deployment: Deployment, written: WrittenCommand, available_bytes: i
         mamba_ssm_cache_dtype=written.value("--mamba-ssm-cache-dtype") or "auto",
         force_fp32_state=machine.device_type == "cpu",
         gdn_flashinfer_prefill=prefills_on_flashinfer(model, machine.gpu),
+        kv_cache_dtype_skip_layers=_skipped_layers(written),
     )
+
+
+def _skipped_layers(written: WrittenCommand) -> tuple[str, ...]:
+    """Of repeated flags the last holds."""
+    given = [use.values for use in written.parsed.uses if use.name == "--kv-cache-dtype-skip-layers"]
+    return tuple(given[-1]) if given else ()
 
 
 def _expected(
