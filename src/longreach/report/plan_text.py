@@ -139,8 +139,8 @@ def _speed(instance: InstancePlan, paint: Paint, *, verbose: bool) -> list[str]:
 
 def _speed_rows(forecast: SpeedForecast) -> list[tuple[str, str]]:
     return [
-        ("first token, cold", _time_span(forecast.ttft_cold_s)),
-        *((f"  {'with' if case.p2p else 'without'} P2P", _expected(case.ttft_cold_s)) for case in forecast.peer_cases),
+        ("first token, cold", _time_span(forecast.ttft_cold_s, guess=True)),
+        *((f"  {'with' if case.p2p else 'without'} P2P", _guess(case.ttft_cold_s)) for case in forecast.peer_cases),
         ("first token, warm", _time_span(forecast.ttft_warm_s)),
         ("  prefix on CPU", _time_span(forecast.ttft_from_cpu_s)),
         ("  prefix on disk", _time_span(forecast.ttft_from_disk_s)),
@@ -149,20 +149,23 @@ def _speed_rows(forecast: SpeedForecast) -> list[tuple[str, str]]:
     ]
 
 
-def _time_span(span: Span | None) -> str:
+def _time_span(span: Span | None, *, guess: bool = False) -> str:
+    """Bound and range; `guess` where the middle of the range is the best guess, which holds for cold prompts."""
     if span is None:
         return ""
     parts = [f"never under {format_duration(span.lower_bound)} (bound)"] if span.lower_bound is not None else []
-    if expected := _expected(span):
-        parts.append(expected)
+    parts += [text for text in (_guess(span) if guess else _range(span),) if text]
     return "; ".join(parts) or f"unknown: {span.reason}"
 
 
-def _expected(span: Span) -> str:
-    if span.low is None or span.high is None or span.middle is None:
+def _guess(span: Span) -> str:
+    return "" if span.middle is None else f"about {format_duration(span.middle)}, {_range(span)}"
+
+
+def _range(span: Span) -> str:
+    if span.low is None or span.high is None:
         return ""
-    ends = f"{format_duration(span.low)} to {format_duration(span.high)}"
-    return f"about {format_duration(span.middle)}, {ends} ({span.certainty})"
+    return f"{format_duration(span.low)} to {format_duration(span.high)} ({span.certainty})"
 
 
 def _rate_span(span: Span) -> str:
