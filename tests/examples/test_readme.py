@@ -22,6 +22,18 @@ def test_every_plan_of_the_readme_is_made(command: str, tmp_path: Path, monkeypa
     )  # the dense model is the one that cannot start
 
 
+LINTS = re.findall(r"^\$ longreach (lint .*)$", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", LINTS)
+def test_every_lint_of_the_readme_finds_something(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert run(shlex.split(command)) == (0 if "--fix" in command else 1)
+    assert "LR" in capsys.readouterr().out
+
+
 def test_the_table_of_commands_is_complete() -> None:
     table = README[README.index("| command | does |") : README.index("`--json` prints")]
     assert set(re.findall(r"`(?:longreach )?([a-z]+)(?: [^`]*)?`", table.replace("/", " "))) >= COMMANDS.keys()
