@@ -302,6 +302,27 @@ _WEIGHTS = (
         (line("qwen3-30b-a3b", "-tp 2 --enable-expert-parallel"), line("qwen2.5-0.5b", "-tp 2")),
     ),
     Case(
+        written_weights.fp8_blocks_split,
+        line("Qwen/Qwen3-235B-A22B-FP8", "-tp 8"),
+        (
+            line("Qwen/Qwen3-235B-A22B-FP8", "-tp 8 --enable-expert-parallel"),
+            line("Qwen/Qwen3-235B-A22B-FP8", "-tp 4"),
+            line("Qwen/Qwen3-235B-A22B-FP8", "-tp $GPUS"),
+            line("RedHatAI/Qwen3-30B-A3B-FP8-dynamic", "-tp 4"),
+            line("Qwen/Qwen3-235B-A22B", "-tp 8"),
+        ),
+    ),
+    Case(
+        written_weights.kernel_needs_float16,
+        written("Qwen/Qwen3-32B-AWQ --quantization awq --dtype bfloat16", "0.20.2"),
+        (
+            written("Qwen/Qwen3-32B-AWQ --dtype bfloat16", "0.20.2"),
+            written("Qwen/Qwen3-32B-AWQ --quantization awq --dtype half", "0.20.2"),
+            written("Qwen/Qwen3-32B-AWQ --quantization awq --dtype bfloat16", "0.24.0"),
+            written("org/Qwen3-32B-int4-AutoRound --quantization awq --dtype bfloat16", "0.20.2"),
+        ),
+    ),
+    Case(
         written_weights.pp_unsupported_arch,
         line("minimax-text-01", "-tp 8 -pp 2", "0.20.2"),
         (
@@ -370,6 +391,30 @@ _KV = (
             line("llama-3.1-8b", "--kv-cache-dtype fp8", "0.8.5.post1", gpus="H100"),
             line("deepseek-v3", "--kv-cache-dtype fp8", "0.9.2"),
             written("m --kv-cache-dtype fp8", "0.12.0"),
+        ),
+    ),
+    Case(
+        written_kv.e5m2_kv_on_fp8_checkpoint,
+        line("deepseek-v3", "--kv-cache-dtype fp8_e5m2"),
+        (line("deepseek-v3", "--kv-cache-dtype fp8"), line("qwen3-32b", "--kv-cache-dtype fp8_e5m2")),
+    ),
+    Case(
+        written_kv.fp8_kv_on_flash_attention_2,
+        line("qwen3-32b", "--attention-backend FLASH_ATTN --kv-cache-dtype fp8", gpus="RTX4090"),
+        (
+            line("qwen3-32b", "--attention-backend FLASH_ATTN --kv-cache-dtype fp8", gpus="H100"),
+            line("qwen3-32b", "--attention-backend FLASH_ATTN --kv-cache-dtype fp8", "0.10.0", gpus="RTX4090"),
+            line("qwen3-32b", "--attention-backend FLASHINFER --kv-cache-dtype fp8", gpus="RTX4090"),
+            line("qwen3-32b", "--attention-backend FLASH_ATTN --kv-cache-dtype fp8"),
+        ),
+    ),
+    Case(
+        written_kv.fp8_e4m3_needs_sm89,
+        line("qwen3-32b", "--attention-backend TRITON_ATTN --kv-cache-dtype fp8", gpus="A100-PCIe-80GB"),
+        (
+            line("qwen3-32b", "--attention-backend TRITON_ATTN --kv-cache-dtype fp8", gpus="L40S"),
+            line("qwen3-32b", "--attention-backend FLASHINFER --kv-cache-dtype fp8", gpus="A100-PCIe-80GB"),
+            line("qwen3-32b", "--attention-backend TRITON_ATTN --kv-cache-dtype fp8"),
         ),
     ),
 )

@@ -216,15 +216,18 @@ def _why_dcp_is_impossible(deployment: Deployment, tp: int, dcp: int) -> str | N
 
 @rule("LR509", "warning", "quantization_group_split", "a quantization group may not survive the split")
 def quantization_group_split(deployment: Deployment) -> Iterator[Diagnosis]:
-    """The output projection is split over its inputs: heads x head_dim / TP must be whole groups."""
+    """Projections split over their inputs must get whole groups: heads x head_dim / TP, the feed-forward width / TP."""
     model, tp = deployment.model, deployment.tp_size
-    inputs = model.num_attention_heads * model.head_dim
-    if model.weights.quantization != "w4a16" or tp == 1 or inputs % tp or (inputs // tp) % _GROUP_SIZE == 0:
+    split = next(
+        (found for found in _split_inputs(deployment) if found[1] % tp == 0 and (found[1] // tp) % _GROUP_SIZE), None
+    )
+    if model.weights.quantization != "w4a16" or tp == 1 or split is None:
         return
+    name, inputs = split
     yield Diagnosis(
-        f"tensor-parallel-size {tp} cuts W4A16 groups of {_GROUP_SIZE} in the output projection",
-        f"{model.num_attention_heads} heads x {model.head_dim} / {tp} = {inputs // tp} inputs per GPU, no multiple of "
-        f"{_GROUP_SIZE}; vLLM then stops with 'not divisible by group_size' unless the checkpoint's group is smaller",
+        f"tensor-parallel-size {tp} cuts W4A16 groups of {_GROUP_SIZE} in {name}",
+        f"{inputs} inputs / {tp} = {inputs // tp} per GPU, no multiple of {_GROUP_SIZE}; vLLM then stops with 'not divisible by "
+        "group_size' unless the checkpoint's group is smaller",
         "read group_size in quantization_config, and use fewer GPUs per instance or a checkpoint with smaller groups",
     )
 
@@ -240,6 +243,17 @@ def pp_stages_uneven(deployment: Deployment) -> Iterator[Diagnosis]:
         f"every GPU gets the number of KV blocks of the fullest stage ({layers // pp + 1} layers); the others stay part empty",
         f"set --pipeline-parallel-size to a divisor of {layers}: {_divisors_below(layers, max(pp, 8))}",
     )
+
+
+def _split_inputs(deployment: Deployment) -> Iterator[tuple[str, int]]:
+    """(projection, its inputs) of those that TP cuts along their inputs."""
+    model = deployment.model
+    yield "the output projection", model.num_attention_heads * model.head_dim
+    has_whole_experts = "--enable-expert-parallel" in deployment.options.extra_args
+    if model.widths is not None and model.widths.dense:
+        yield "the feed-forward layers", model.widths.dense
+    if model.widths is not None and model.widths.expert and not has_whole_experts:
+        yield "the experts", model.widths.expert
 
 
 SPLIT_RULES: tuple[Rule, ...] = (

@@ -1,4 +1,4 @@
-"""KV data types of foreign commands that no plan would choose: LR987 to LR993. Pure."""
+"""KV data types of foreign commands that no plan would choose: LR132, LR133, LR987 to LR993, LR998. Pure."""
 
 from collections.abc import Iterator
 
@@ -11,6 +11,7 @@ from longreach.rules.written import CommandRule, WrittenCommand
 _FLAG = "--kv-cache-dtype"
 _SPARSE_ONLY = ("fp8_ds_mla", "nvfp4_ds_mla")
 _LARGEST_FLASH_HEAD = 256
+_E4M3_CAPABILITY = 89
 
 
 def _dtype(written: WrittenCommand) -> str:
@@ -191,6 +192,71 @@ def fp8_kv_needs_fa3(written: WrittenCommand) -> Iterator[Diagnosis]:
     )
 
 
+@rule(
+    "LR998",
+    "error",
+    "e5m2_kv_on_fp8_checkpoint",
+    "fp8_e5m2 KV on an FP8 checkpoint",
+    outcome="refused_at_start",
+)
+def e5m2_kv_on_fp8_checkpoint(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """Its attention layers carry scales for e4m3."""
+    model = written.model
+    if model is None or _dtype(written) != "fp8_e5m2" or model.weights.quantization not in ("fp8", "fp8-weight-only"):
+        return
+    if written.options.quantization not in (None, "fp8", "compressed-tensors", "modelopt"):
+        return
+    yield Diagnosis(
+        f"{_FLAG} fp8_e5m2 is refused for the FP8 checkpoint of '{model.name}'",
+        "vLLM stops: 'fp8_e5m2 kv-cache is not supported with fp8 checkpoints.'",
+        f"set {_FLAG} fp8_e4m3",
+        edit=set_flag(_FLAG, "fp8_e4m3"),
+    )
+
+
+@rule(
+    "LR132",
+    "error",
+    "fp8_kv_on_flash_attention_2",
+    "FlashAttention 2 stores no FP8 KV",
+    first="0.11.0",
+    outcome="refused_at_start",
+)
+def fp8_kv_on_flash_attention_2(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """FlashAttention 3 reads FP8, on Hopper; newer versions on datacenter Blackwell. Other cards have the second."""
+    gpu, backend = _gpu(written), _backend(written)
+    if gpu is None or gpu.vendor != "NVIDIA" or backend != "FLASH_ATTN" or not _dtype(written).startswith("fp8"):
+        return
+    if gpu.compute_capability.partition(".")[0] in ("9", "10"):
+        return
+    yield Diagnosis(
+        f"attention backend FLASH_ATTN does not store {_dtype(written)} KV on {gpu.name}",
+        f"compute capability {gpu.compute_capability} has FlashAttention 2, which reads 16-bit KV only; a backend "
+        "asked for by name is not replaced, so the worker stops",
+        "leave the backend out: FlashInfer or Triton is then taken",
+    )
+
+
+@rule("LR133", "warning", "fp8_e4m3_needs_sm89", "Triton compiles no e4m3 below compute capability 8.9")
+def fp8_e4m3_needs_sm89(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """FlashInfer converts it on older cards, Triton does not."""
+    gpu, backend = _gpu(written), _backend(written)
+    if gpu is None or gpu.vendor != "NVIDIA" or backend not in ("TRITON_ATTN", "TRITON_ATTN_VLLM_V1", "TRITON_MLA"):
+        return
+    if _dtype(written) not in ("fp8", "fp8_e4m3") or int(gpu.compute_capability.replace(".", "")) >= _E4M3_CAPABILITY:
+        return
+    yield Diagnosis(
+        f"attention backend {backend} does not store {_dtype(written)} KV on {gpu.name}",
+        f"compute capability {gpu.compute_capability} has no e4m3 in Triton: 'type fp8e4nv not supported in this architecture'",
+        f"leave the backend out, or set {_FLAG} auto",
+        edit=set_flag(_FLAG, "auto"),
+    )
+
+
+def _backend(written: WrittenCommand) -> str:
+    return (written.value("--attention-backend") or written.variable("VLLM_ATTENTION_BACKEND") or "").upper()
+
+
 RULES: tuple[CommandRule, ...] = (
     sparse_kv_dtype_on_other_model,
     sparse_kv_dtype_model_unknown,
@@ -199,4 +265,7 @@ RULES: tuple[CommandRule, ...] = (
     kv_dtype_on_forced_backend,
     nvfp4_kv_consumer,
     fp8_kv_needs_fa3,
+    e5m2_kv_on_fp8_checkpoint,
+    fp8_kv_on_flash_attention_2,
+    fp8_e4m3_needs_sm89,
 )

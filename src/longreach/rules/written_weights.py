@@ -1,10 +1,11 @@
-"""How a foreign command loads and spreads the weights: LR980 to LR986. Pure."""
+"""How a foreign command loads and spreads the weights: LR980 to LR986, LR997, LR999. Pure."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 
 from longreach.model.spec import ModelSpec
-from longreach.rules.edit import remove_flag
+from longreach.rules.edit import remove_flag, set_flag
 from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand
 
@@ -186,6 +187,78 @@ def expert_parallel_without_experts(written: WrittenCommand) -> Iterator[Diagnos
     )
 
 
+_BLOCK = 128  # rows and columns of one scale in block-wise FP8
+_BLOCK_PUBLISHERS = ("qwen/", "deepseek-ai/", "minimaxai/", "moonshotai/")  # whose FP8 checkpoints are block-wise
+
+
+@rule(
+    "LR997",
+    "error",
+    "fp8_blocks_split",
+    "the tensor parallel size cuts blocks of FP8 experts",
+    outcome="refused_at_start",
+)
+def fp8_blocks_split(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """Each GPU's share of an expert must be whole blocks of 128; under expert parallelism experts stay whole."""
+    model, ways = written.model, _expert_ways(written)
+    if model is None or model.widths is None or ways is None or not _is_block_wise(written, model):
+        return
+    width = model.widths.expert
+    if width == 0 or width % ways or (width // ways) % _BLOCK == 0:
+        return
+    shared_is_split = bool(model.widths.shared) and (model.widths.shared // ways) % _BLOCK != 0
+    yield Diagnosis(
+        f"{ways} GPUs cut the {width}-wide FP8 experts of '{model.name}' into parts of {width // ways}",
+        f"vLLM stops: 'The output_size of gate's and up's weight = {width // ways} is not divisible by weight quantization "
+        f"block_n = {_BLOCK}.'",
+        "lower --tensor-parallel-size: the shared expert would be cut as well"
+        if shared_is_split
+        else "add --enable-expert-parallel, which keeps experts whole, or lower --tensor-parallel-size",
+        edit=None if shared_is_split else set_flag("--enable-expert-parallel"),
+    )
+
+
+def _is_block_wise(written: WrittenCommand, model: ModelSpec) -> bool:
+    """By the name as written: the catalogue's own checkpoint may stand for one of another publisher."""
+    name = (written.parsed.model or "").lower()
+    return model.weights.quantization == "fp8" and name.startswith(_BLOCK_PUBLISHERS)
+
+
+def _expert_ways(written: WrittenCommand) -> int | None:
+    """GPUs over which one expert is cut; None: not known."""
+    if written.parsed.is_on("--enable-expert-parallel"):
+        return 1
+    sizes = [
+        written.number(name) if written.parsed.named(name) else 1
+        for name in ("--tensor-parallel-size", "--data-parallel-size")
+    ]
+    return None if None in sizes else math.prod(size or 1 for size in sizes)
+
+
+@rule(
+    "LR999",
+    "error",
+    "kernel_needs_float16",
+    "the quantization kernel computes in float16 only",
+    last="0.23.0",
+    outcome="refused_at_start",
+)
+def kernel_needs_float16(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """Asked for by name, the plain AWQ and GPTQ kernels are taken instead of Marlin's."""
+    asked, dtype = written.value(_FLAG), written.value("--dtype")
+    if dtype != "bfloat16" or asked not in ("awq", "gptq") or (asked == "gptq" and written.release.number >= (0, 22)):
+        return
+    if "round" in (written.parsed.model or "").lower():  # AutoRound's own reader takes its checkpoints under any name
+        return
+    yield Diagnosis(
+        f"--dtype bfloat16 does not go with {_FLAG} {asked}",
+        f"vLLM stops: 'torch.bfloat16 is not supported for quantization method {asked}. Supported dtypes: [torch.float16]'; by "
+        "name the plain kernel is forced, Marlin's computes in both",
+        f"leave {_FLAG} out, or set --dtype float16",
+        edit=remove_flag(_FLAG),
+    )
+
+
 _NO_PIPELINE: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "GptOssForCausalLM": ((0, 10, 1), (0, 10, 1, 99)),
     "HunYuanDenseV1ForCausalLM": ((0, 10, 0), (0, 10, 1, 99)),
@@ -294,6 +367,8 @@ RULES: tuple[CommandRule, ...] = (
     gguf_beside_quantized_config,
     quantization_needs_newer_gpu,
     expert_parallel_without_experts,
+    fp8_blocks_split,
+    kernel_needs_float16,
     pp_unsupported_arch,
     cpu_offload_ignored_v2_runner,
 )
