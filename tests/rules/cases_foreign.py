@@ -396,7 +396,11 @@ _KV = (
     Case(
         written_kv.e5m2_kv_on_fp8_checkpoint,
         line("deepseek-v3", "--kv-cache-dtype fp8_e5m2"),
-        (line("deepseek-v3", "--kv-cache-dtype fp8"), line("qwen3-32b", "--kv-cache-dtype fp8_e5m2")),
+        (
+            line("deepseek-v3", "--kv-cache-dtype fp8"),
+            line("qwen3-32b", "--kv-cache-dtype fp8_e5m2"),
+            line("RedHatAI/Qwen3-30B-A3B-FP8-dynamic", "--kv-cache-dtype fp8_e5m2"),
+        ),
     ),
     Case(
         written_kv.fp8_kv_on_flash_attention_2,

@@ -12,6 +12,8 @@ _FLAG = "--kv-cache-dtype"
 _SPARSE_ONLY = ("fp8_ds_mla", "nvfp4_ds_mla")
 _LARGEST_FLASH_HEAD = 256
 _E4M3_CAPABILITY = 89
+_COMPRESSED_KEEPS_E5M2 = (0, 24)
+_PLAIN_FP8_PUBLISHERS = ("qwen/", "deepseek-ai/", "minimaxai/", "moonshotai/")
 
 
 def _dtype(written: WrittenCommand) -> str:
@@ -202,7 +204,9 @@ def fp8_kv_needs_fa3(written: WrittenCommand) -> Iterator[Diagnosis]:
 def e5m2_kv_on_fp8_checkpoint(written: WrittenCommand) -> Iterator[Diagnosis]:
     """Its attention layers carry scales for e4m3."""
     model = written.model
-    if model is None or _dtype(written) != "fp8_e5m2" or model.weights.quantization not in ("fp8", "fp8-weight-only"):
+    if model is None or _dtype(written) != "fp8_e5m2" or model.weights.quantization != "fp8":
+        return
+    if written.release.number >= _COMPRESSED_KEEPS_E5M2 and not _is_plain_fp8(written, model):
         return
     if written.options.quantization not in (None, "fp8", "compressed-tensors", "modelopt"):
         return
@@ -251,6 +255,11 @@ def fp8_e4m3_needs_sm89(written: WrittenCommand) -> Iterator[Diagnosis]:
         f"leave the backend out, or set {_FLAG} auto",
         edit=set_flag(_FLAG, "auto"),
     )
+
+
+def _is_plain_fp8(written: WrittenCommand, model: ModelSpec) -> bool:
+    """Whether quant_method is fp8 for sure, not compressed-tensors."""
+    return model.weights.quant_method == "fp8" or (written.parsed.model or "").lower().startswith(_PLAIN_FP8_PUBLISHERS)
 
 
 def _backend(written: WrittenCommand) -> str:
