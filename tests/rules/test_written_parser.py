@@ -82,6 +82,12 @@ def test_a_line_is_mended(line: str, expected: str) -> None:
     [
         ("--port 1 --model m", "0.10.2", "m --port 1"),
         ("m --attention-backend FLASH_ATTN", "0.12.0", "VLLM_ATTENTION_BACKEND=FLASH_ATTN m"),
+        (
+            "m -cc.level=3 -cc.backend=eager",
+            "0.11.2",
+            "m --compilation-config.level 3 --compilation-config.backend eager",
+        ),
+        ("m -ep 1 -ep", "0.9.2", "m"),
         ("m --compilation-config.no_such_key 1", "0.12.0", "m --compilation-config '{}'"),
         (
             'm --rope-scaling \'{"rope_type": "yarn"}\'',

@@ -79,13 +79,10 @@ class _Draft:
     uses: list[Use] = field(default_factory=list)
     problems: list[ParseProblem] = field(default_factory=list)
 
-    def tokens(self, words: Iterable[Word]) -> tuple[tuple[str, ...], int]:
-        """The words as written and the position of the first; of words that no argument holds, their text and -1."""
-        words = tuple(words)
-        positions = sorted({position for word in words for position in word.positions})
-        if not positions:
-            return tuple(word.text for word in words), -1
-        return tuple(self.argv[position] for position in positions), positions[0]
+    def tokens(self, words: Sequence[Word]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The words as written and their positions; of words of the config file, their text and no position."""
+        positions = tuple(sorted({position for word in words for position in word.positions}))
+        return tuple(self.argv[position] for position in positions) or tuple(word.text for word in words), positions
 
 
 def _prepare(draft: _Draft, words: list[Word], config: Mapping[str, object] | None) -> list[Word]:
@@ -118,9 +115,9 @@ def _attempt(draft: _Draft, step: Callable[[list[Word]], list[Word]], words: lis
 def _note_config(draft: _Draft, words: Sequence[Word]) -> None:
     for option, path in pairwise(words):
         if option.text == "--config":
-            tokens, position = draft.tokens((option, path))
+            tokens, positions = draft.tokens((option, path))
             entry = draft.registry.find("--config")
-            draft.uses.append(Use(tokens, "--config", entry, (path.text,), position=position))
+            draft.uses.append(Use(tokens, "--config", entry, (path.text,), positions=positions))
 
 
 def _dropped_keys(draft: _Draft, config: Mapping[str, object]) -> Iterator[str]:
@@ -129,7 +126,8 @@ def _dropped_keys(draft: _Draft, config: Mapping[str, object]) -> Iterator[str]:
     for key in (key for key, value in config.items() if value is False):
         entry = draft.registry.find(f"--{key.replace('_', '-')}")
         is_pair = entry is not None and entry.kind == "bool" and entry.default is not False
-        if is_pair and f"--no-{key}" not in kept:
+        is_given = any(use.entry is entry and not use.from_config for use in draft.uses)
+        if is_pair and not is_given and f"--no-{key}" not in kept:
             yield key
 
 
@@ -165,18 +163,17 @@ def _count_bare(words: Sequence[Word], matches: Sequence[Match | None], start: i
 
 def _take_model(draft: _Draft, words: Sequence[Word]) -> int:
     """The first bare word, with a `--` before or behind it."""
-    taken = 0
-    while taken < len(words) and words[taken].text == "--":
-        taken += 1
-    if taken < len(words):
-        model = words[taken]
-        if draft.is_serve:
-            draft.model = model.text
-        if model.is_model_option:
-            tokens, position = draft.tokens((model,))
-            draft.uses.append(Use(tokens, "--model", draft.registry.find("--model"), (model.text,), position=position))
-        taken += 1
-    return taken + (taken < len(words) and words[taken].text == "--")
+    taken = int(words[0].text == "--")
+    if taken == len(words):
+        return taken
+    model = words[taken]
+    if draft.is_serve:
+        draft.model = model.text
+    if model.is_model_option:
+        tokens, positions = draft.tokens((model,))
+        draft.uses.append(Use(tokens, "--model", draft.registry.find("--model"), (model.text,), positions=positions))
+    ends = taken == 0 and len(words) > 1 and words[1].text == "--"
+    return taken + 1 + ends
 
 
 def _take_option(draft: _Draft, match: Match, words: Sequence[Word]) -> int:
@@ -223,15 +220,13 @@ def _build_uses(draft: _Draft, match: Match, words: Sequence[Word], values: tupl
     """One use, or one for each dotted key that was gathered into the value."""
     name, entry, negated = match.written, match.entry, match.negated
     if not words[0].parts:
-        tokens, position = draft.tokens(words)
-        return (Use(tokens, name, entry, values, (), False, negated, position, position < 0),)
+        tokens, positions = draft.tokens([words[0], *(word for word in words[1:] if not word.parts)])
+        return (Use(tokens, name, entry, values, (), False, negated, positions),)
     uses = []
     for item in words[0].parts:
-        tokens, position = draft.tokens(
-            (Word(f"{name}.{'.'.join(item.part.path)}", item.positions), Word(item.part.value, ()))
-        )
         part = item.part
-        uses.append(Use(tokens, name, entry, (part.value,), part.path, part.append, negated, position, position < 0))
+        tokens, positions = draft.tokens((Word(f"{name}.{'.'.join(part.path)}", item.positions), Word(part.value)))
+        uses.append(Use(tokens, name, entry, (part.value,), part.path, part.append, negated, positions))
     return tuple(uses)
 
 

@@ -14,7 +14,7 @@ def apply_edit(command: ServeCommand, parsed: ParsedCommand, edit: Edit) -> Serv
         name = _setting_for(use, settings)
         if use.from_config or (name is None and use.name not in edit.remove):
             continue
-        taken |= set(range(use.position, use.position + len(use.tokens)))
+        taken |= set(use.positions)
         if name is not None and name not in starts.values():
             starts[use.position] = name
     argv: list[str] = []

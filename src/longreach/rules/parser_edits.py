@@ -23,23 +23,23 @@ _TASKS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 """What `--task` says, as --runner and --convert."""
 
 
-def drop_use(_written: WrittenCommand, problem: ParseProblem) -> Edit | None:
-    """The use goes."""
-    use = problem.use
-    return None if use is None or use.from_config else Edit(remove_words=use.positions)
+def drop_use(written: WrittenCommand, problem: ParseProblem) -> Edit | None:
+    """The use goes, and any other like it."""
+    positions = tuple(position for other in _alike(written, problem) if other.use for position in other.use.positions)
+    return Edit(remove_words=positions) if positions else None
 
 
-def drop_words(problem: ParseProblem) -> Edit | None:
-    """The bare words go."""
-    return Edit(remove_words=problem.positions) if problem.positions else None
+def _alike(written: WrittenCommand, problem: ParseProblem) -> list[ParseProblem]:
+    return [other for other in written.parsed.problems if (other.kind, other.what) == (problem.kind, problem.what)]
 
 
-def split_word(_written: WrittenCommand, problem: ParseProblem) -> Edit | None:
-    """A flag and its value that share a word become two; other bare words go."""
+def split_word(written: WrittenCommand, problem: ParseProblem) -> Edit | None:
+    """A flag and its value that share a word become two; other bare words go. Either way wherever they stand."""
+    positions = tuple(position for other in _alike(written, problem) for position in other.positions)
     if not problem.suggestion:
-        return drop_words(problem)
+        return Edit(remove_words=positions) if positions else None
     name, *values = problem.suggestion
-    return Edit(set=((name.replace("_", "-"), tuple(values)),), remove_words=problem.positions)
+    return Edit(set=((name.replace("_", "-"), tuple(values)),), remove_words=positions)
 
 
 def mend_flag(written: WrittenCommand, problem: ParseProblem) -> Edit | None:
@@ -54,8 +54,8 @@ def mend_flag(written: WrittenCommand, problem: ParseProblem) -> Edit | None:
         name, _, value = problem.suggestion[0].partition("=")
         entry = written.registry.find(name)
         plain = name if entry is None or name.startswith("--no-") else entry.name
-        return Edit(set=((plain, (value,) if value else use.values),), remove_words=use.positions)
-    return Edit(remove_words=use.positions)
+        return Edit(set=((plain, (value,) if value else use.values),), remove=(use.name,))
+    return Edit(remove=(use.name,))
 
 
 def succeed(written: WrittenCommand, use: Use, successor: Successor) -> Edit | None:
@@ -63,7 +63,8 @@ def succeed(written: WrittenCommand, use: Use, successor: Successor) -> Edit | N
     if use.name in ("--rope-scaling", "--rope-theta"):
         return _move_rope(written, use)
     if use.name == "--task":
-        return Edit(set=_TASKS[use.value], remove=(use.name,)) if use.value in _TASKS else None
+        task = _TASKS.get(use.value or "")
+        return None if task is None else Edit(set=task, remove=(use.name,))
     if successor.variable is not None:
         known = successor.variable in written.registry.names("env") and use.value is not None
         return Edit(remove=(use.name,), set_env=((successor.variable, use.value or ""),)) if known else None
@@ -71,8 +72,14 @@ def succeed(written: WrittenCommand, use: Use, successor: Successor) -> Edit | N
         return None
     if successor.name is None:
         return Edit(remove=(use.name,))
-    values = use.values if successor.keeps_value else () if successor.value is None else (successor.value,)
-    return Edit(set=((successor.name, values),), remove=(use.name,))
+    if successor.keeps_value:
+        uses = written.parsed.named(use.name)
+        return Edit(set=tuple((_dotted(successor.name, one), one.values) for one in uses), remove=(use.name,))
+    return Edit(set=((successor.name, () if successor.value is None else (successor.value,)),), remove=(use.name,))
+
+
+def _dotted(name: str, use: Use) -> str:
+    return ".".join((name, *use.path))
 
 
 def _move_rope(written: WrittenCommand, use: Use) -> Edit | None:
@@ -171,8 +178,11 @@ def _object_at(written: WrittenCommand, name: str, path: tuple[str, ...]) -> Map
     return found if isinstance(found, Mapping) else None
 
 
-def _set_object(written: WrittenCommand, name: str, path: tuple[str, ...], inner: Mapping[str, object]) -> Edit:
+def _set_object(written: WrittenCommand, name: str, path: tuple[str, ...], inner: Mapping[str, object]) -> Edit | None:
     for depth in range(len(path), 0, -1):
         outer = _object_at(written, name, path[: depth - 1]) or {}
         inner = {**outer, path[depth - 1]: inner}
-    return Edit(set=((name, (write_value(dict(inner)),)),))
+    try:
+        return Edit(set=((name, (write_value(dict(inner)),)),))
+    except ValueError:  # NaN, which vLLM reads and JSON has no word for
+        return None

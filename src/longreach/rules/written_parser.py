@@ -154,7 +154,7 @@ def flag_deprecated(written: WrittenCommand) -> Iterator[Diagnosis]:
             f"{use.name} is deprecated in vLLM {written.release.version}",
             f"{written.release.version} calls it {when}" + (f"; {successor.remark}" if successor is not None else ""),
             f"use {successor.name}" if successor is not None and successor.name else f"leave {use.name} out",
-            edit=None if successor is None else succeed(written, use, successor),
+            edit=None if successor is None or use.from_config else succeed(written, use, successor),
         )
 
 
@@ -166,7 +166,7 @@ def flag_without_effect(written: WrittenCommand) -> Iterator[Diagnosis]:
             f"{use.name} does nothing in vLLM {written.release.version}",
             f"{written.release.version} takes it only so that old commands start: its help text says that it has no effect",
             f"remove {use.name}",
-            edit=Edit(remove=(use.name,)),
+            edit=None if use.from_config else Edit(remove=(use.name,)),
         )
 
 

@@ -32,7 +32,7 @@ ProblemKind = Literal[
 Entry = Literal["serve", "api_server"]
 """`vllm serve`, or the module vllm.entrypoints.openai.api_server."""
 
-_OPEN = re.compile(r"\$[\w{(]|`")
+_OPEN = re.compile(r"\$[\w{(@*#]|`")
 
 
 def is_open(text: str) -> bool:
@@ -51,8 +51,7 @@ class Use:
     path: tuple[str, ...] = ()  # dotted keys
     append: bool = False  # `--flag.key+`
     negated: bool = False
-    position: int = -1  # of the first token in argv; -1 for a use that the config file holds
-    from_config: bool = False
+    positions: tuple[int, ...] = ()  # of the tokens in argv; none for a use that the config file holds
 
     @property
     def name(self) -> str:
@@ -65,9 +64,14 @@ class Use:
         return self.values[0] if len(self.values) == 1 else None
 
     @property
-    def positions(self) -> tuple[int, ...]:
-        """Of its tokens in argv; none for a use that the config file holds."""
-        return tuple(range(self.position, self.position + len(self.tokens))) if self.position >= 0 else ()
+    def position(self) -> int:
+        """Of the first token in argv; -1 for a use that the config file holds."""
+        return self.positions[0] if self.positions else -1
+
+    @property
+    def from_config(self) -> bool:
+        """Whether it stands in the config file."""
+        return not self.positions
 
     @property
     def is_abbreviated(self) -> bool:

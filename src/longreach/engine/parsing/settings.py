@@ -97,12 +97,12 @@ def _unknown_key(key: str, settings: str, path: tuple[str, ...], registry: Regis
 def _check_key(
     key: str, value: object, entry: SettingEntry, path: tuple[str, ...], registry: Registry
 ) -> Iterator[_Said]:
-    own = (*path, key)
+    own, kinds = (*path, key), entry.kind.split("|")
     if (value is None and entry.optional) or (isinstance(value, str) and is_open(value)):
         return
-    if isinstance(value, Mapping) and entry.settings is not None:
+    if isinstance(value, Mapping) and entry.settings is not None and "json" in kinds:
         yield from _check_object(value, entry.settings, own, registry)
-    elif not any(fits(value, kind, entry) for kind in entry.kind.split("|")):
+    elif not any(fits(value, kind, entry) for kind in kinds):
         yield _wrong_value(value, entry, own)
 
 

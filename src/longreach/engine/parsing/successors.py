@@ -129,6 +129,7 @@ SUCCESSORS: tuple[Successor, ...] = (
         "it is a key of --logging-config",
         keeps_value=True,
     ),
+    Successor("-cc", "--compilation-config", "the short name came with 0.12", keeps_value=True),
     Successor("--context-length", "--max-model-len", "that is its name in vLLM", keeps_value=True),
     Successor("--max-seq-len", "--max-model-len", "that is its name in vLLM", keeps_value=True),
     Successor("--tp-size", "--tensor-parallel-size", "that is its name in vLLM", keeps_value=True),
