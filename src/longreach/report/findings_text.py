@@ -31,7 +31,7 @@ def render_findings(findings: Sequence[Finding], paint: Paint, *, brief_advice: 
     for finding in findings:
         lines += render_finding(finding, paint, brief=brief_advice and finding.severity == "advice")
     if brief_advice and counts[2][1]:
-        lines.append(paint("  more on any of them: longreach explain CODE, or plan with --verbose", "dim"))
+        lines.append(paint("  more on any of them: longreach explain CODE, or the same with --verbose", "dim"))
     return lines
 
 
