@@ -138,3 +138,32 @@ def test_the_screen_shows_both_class_by_class(dense: Plan) -> None:
     assert "Two instances (fits" in screen
     assert "the other one: the same command with --variant one" in screen
     assert "10%        100,000  long" in screen
+
+
+def test_where_neither_fits_both_say_why() -> None:
+    plan = plan_mix(asked_for("qwen3-32b", "4xRTX4090", "1:8k,1:900k"))
+    assert plan.verdict == "does_not_fit"
+    assert plan.choices[0].why.startswith("neither fits: one instance would not fit")
+    assert all(variant.requests_per_hour is None for variant in plan.variants)
+    assert all(item.serves for item in plan.alternatives)
+
+
+def test_a_given_length_is_kept_for_the_long_prompts() -> None:
+    plan = plan_mix(replace(DENSE, goal=Goal(max_model_len=120_000)), "two")
+    assert [item.max_model_len for item in plan.instances] == [40_960, 120_000]
+    assert "the longest prompt and" not in " ".join(choice.why for choice in plan.choices)
+
+
+def test_a_short_instance_is_only_as_long_as_fits() -> None:
+    plan = plan_mix(asked_for("qwen3.6-27b", "2xRTX4090", "9:8k,1:300k"), "two")
+    short = plan.instances[0]
+    assert short.max_model_len in (9024, 262_144)
+    assert short.kv_cache is not None
+    assert short.kv_cache.starts
+
+
+def test_an_unknown_speed_leaves_the_rate_open() -> None:
+    asked = replace(DENSE, machine=replace(DENSE.machine, link=None))
+    plan = plan_mix(asked)
+    assert {variant.requests_per_hour for variant in plan.variants if variant.name == "one"} == {None}
+    assert "unknown" in render_plan(plan, Paint())

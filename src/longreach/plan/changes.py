@@ -169,5 +169,5 @@ def _link(machine: Machine, gpu: GpuSpec, count: int) -> LinkSpec | None:
 
 def typed_name(gpu: GpuSpec) -> str:
     """`GeForce RTX 4090` to `RTX4090`, `H100 SXM5 80GB` to `H100-SXM5-80GB`: one word for --gpus."""
-    words = gpu.name.removeprefix("GeForce ").split()
-    return ("" if len(words) < 3 else "-").join(words)
+    family, *rest = gpu.name.removeprefix("GeForce ").split()
+    return ("" if family == "RTX" and len(rest) == 1 else "-").join((family, *rest))

@@ -21,7 +21,7 @@ def choose_split(case: Case, usual: Decision, rivals: Sequence[Decision]) -> tup
     for rival in rivals:
         if not (rival.fit.serves and best.fit.serves) or rival.grade[:2] != best.grade[:2]:
             best = rival if rival.is_better_than(best) else best
-        elif _seconds(case, rival) * (_CLEARLY_FASTER if best is usual else 1.0) < _seconds(case, best):
+        elif _seconds(case, rival) * (_CLEARLY_FASTER if best is usual else 1.0) < _seconds(case, best) < inf:
             best = rival
     return best, _choices(case, best, _reason(case, best, [other for other in (usual, *rivals) if other is not best]))
 

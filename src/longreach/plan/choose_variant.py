@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from longreach.errors import UsageError
+from longreach.plan.build import assemble
 from longreach.plan.request_time import middle
 from longreach.plan.values import Choice, Plan, VariantName
 from longreach.plan.variants import MixRequest, PlannedVariant, plan_one, plan_two
@@ -72,10 +73,11 @@ def _with_variants(asked: MixRequest, ranked: list[PlannedVariant], why: str) ->
     if asked.goal.max_model_len is not None:
         choices = choices[:1]
     ordered = sorted(variants, key=lambda variant: variant.name)
+    whole = taken.plan if taken.fits else assemble(asked.model, asked.machine, asked.release, taken.planned)
     return replace(
-        taken.plan,
+        whole,
         choices=(*choices, *taken.plan.choices),
-        alternatives=tuple(item for item in taken.plan.alternatives if item.serves),  # the mix sets lengths and counts
+        alternatives=tuple(item for item in whole.alternatives if item.serves),  # the mix sets lengths and counts
         variants=tuple(ordered),
     )
 

@@ -24,6 +24,9 @@ from longreach.rules.finding import Finding
 from longreach.sizing.kv_cache import concurrency_at
 
 _SECONDS_AN_HOUR = 3600
+_ALL_SPLITS = 4  # GPUs up to which every split is counted
+
+_Strain = tuple[int, int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class PlannedVariant:
 
     variant: Variant
     plan: Plan
+    planned: tuple[PlannedInstance, ...]
 
     @property
     def fits(self) -> bool:
@@ -113,9 +117,9 @@ def plan_two(asked: MixRequest) -> PlannedVariant | str:
     if asked.machine.num_gpus < 2:
         return "two instances need two GPUs or more"
     long = replace(_free_goal(asked, asked.long), **_half_tiers(asked.goal, "long"))
-    shares = _shares(asked.machine.num_gpus)
-    splits = [_Shared(short, long, share) for short in _short_goals(asked) for share in shares]
-    best = min(splits, key=lambda shared: _strain(asked, shared))
+    best, strain = _best_shared(asked, _short_goals(asked)[0], long)
+    if strain[0]:
+        best = min((best, strain), _best_shared(asked, _short_goals(asked)[1], long), key=lambda found: found[1])[0]
     rest = asked.machine.num_gpus - best.num_short
     named = [NamedGoal("short", best.short, best.num_short), NamedGoal("long", best.long, rest)]
     return _planned(asked, "two", named, [asked.short, asked.long])
@@ -130,7 +134,12 @@ class _Shared:
     num_short: int
 
 
-def _strain(asked: MixRequest, shared: _Shared) -> tuple[int, int, float]:
+def _best_shared(asked: MixRequest, short: Goal, long: Goal) -> tuple[_Shared, _Strain]:
+    shared = [_Shared(short, long, count) for count in _shares(asked.machine.num_gpus)]
+    return min(((item, _strain(asked, item)) for item in shared), key=lambda found: found[1])
+
+
+def _strain(asked: MixRequest, shared: _Shared) -> _Strain:
     """Less is better: goals that are not served, then doubtful ones, then seconds of the busier instance per request."""
     rest = asked.machine.num_gpus - shared.num_short
     parts = ((shared.short, asked.short, shared.num_short), (shared.long, asked.long, rest))
@@ -194,8 +203,8 @@ def _half_tiers(goal: Goal, name: str) -> dict[str, Any]:
 
 
 def _shares(num_gpus: int) -> list[int]:
-    """GPUs for the short prompts: every split of a usual box, powers of two of a larger one."""
-    if num_gpus <= 8:
+    """GPUs for the short prompts: every split of a few, powers of two and what they leave of more."""
+    if num_gpus <= _ALL_SPLITS:
         return list(range(1, num_gpus))
     powers = [2**power for power in range(num_gpus.bit_length()) if 2**power < num_gpus]
     return sorted({*powers, *(num_gpus - power for power in powers)})
@@ -205,7 +214,7 @@ def _planned(
     asked: MixRequest, name: VariantName, goals: Sequence[NamedGoal], classes: Sequence[tuple[PromptClass, ...]]
 ) -> PlannedVariant:
     planned = plan_instances(asked.model, asked.machine, asked.release, goals)
-    plan = assemble(asked.model, asked.machine, asked.release, planned)
+    plan = assemble(asked.model, asked.machine, asked.release, planned, with_alternatives=False)
     pairs = list(zip(planned, classes, strict=True))
     busy_s = max(_busy_s(asked, instance.decision, own) for instance, own in pairs)
     variant = Variant(
@@ -217,7 +226,7 @@ def _planned(
         classes=tuple(_figures(asked, instance, prompt) for instance, own in pairs for prompt in own),
         requests_per_hour=_SECONDS_AN_HOUR / busy_s if plan.verdict == "fits" and isfinite(busy_s) else None,
     )
-    return PlannedVariant(variant, plan)
+    return PlannedVariant(variant, plan, planned)
 
 
 def _figures(asked: MixRequest, instance: PlannedInstance, prompt: PromptClass) -> ClassFigures:
