@@ -30,6 +30,28 @@ def _merged_patches(vision: Fields, decoder: Decoder) -> int:
     return _patches(vision) + width + positions + blocks + merger + 2 * width + deep
 
 
+def _embedded_patches(vision: Fields, _decoder: Decoder) -> int:
+    """Qwen2-VL: a plain encoder `embed_dim` wide; its `hidden_size` is that of the language model."""
+    width, out = vision.count("embed_dim"), vision.count("hidden_size")
+    merged = width * (vision.count("spatial_merge_size") or 1) ** 2
+    block = _plain_block(width, width * vision.count("mlp_ratio"))
+    patches = _patch_size(vision) * width
+    return patches + vision.count("depth") * block + 2 * width + merged * merged + merged + (merged + 1) * out
+
+
+def _intern_vit(vision: Fields, decoder: Decoder) -> int:
+    """InternVL: two scales a block and a class token; the large encoder norms queries and keys and has no bias there."""
+    width, patch = vision.count("hidden_size"), vision.count("patch_size") or 1
+    block = _plain_block(width, vision.count("intermediate_size")) + 2 * width
+    block -= 0 if vision.flag("qkv_bias", default=True) else 3 * width
+    block += 2 * width if vision.flag("qk_normalization") else 0
+    block -= 2 * width if vision.text("norm_type") == "rms_norm" else 0
+    positions = ((vision.count("image_size") // patch) ** 2 + 1) * width
+    merged, out = 4 * width, decoder.hidden_size  # a pixel shuffle of two by two patches
+    projector = 2 * merged + (merged + 1) * out + (out + 1) * out
+    return (3 * patch * patch + 2) * width + positions + vision.count("num_hidden_layers") * block + projector
+
+
 def _window_attention(vision: Fields, decoder: Decoder) -> int:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
     width, merged, inner = vision.count("hidden_size"), _merged_width(vision), vision.count("intermediate_size")
@@ -88,8 +110,12 @@ def _plain_block(width: int, inner: int) -> int:
 
 
 def _patches(vision: Fields) -> int:
+    return _patch_size(vision) * vision.count("hidden_size")
+
+
+def _patch_size(vision: Fields) -> int:
     patch, frames = vision.count("patch_size"), vision.count("temporal_patch_size") or 1
-    return (vision.count("in_channels") or 3) * frames * patch * patch * vision.count("hidden_size")
+    return (vision.count("in_channels") or 3) * frames * patch * patch
 
 
 def _merged_width(vision: Fields) -> int:
@@ -102,9 +128,12 @@ _TOWERS: Mapping[str, Tower] = {
     "qwen3_5": _merged_patches,
     "qwen3_5_moe": _merged_patches,
     "qwen4_exp": _merged_patches,
+    "qwen2_vl": _embedded_patches,
     "qwen2_5_vl": _window_attention,
+    "internvl_chat": _intern_vit,
     "gemma3": _siglip,
     "mistral3": _pixtral,
     "gemma4": _gemma4,
+    "glm4v": _glm4v,
     "glm4v_moe": _glm4v,
 }
