@@ -22,6 +22,20 @@ NAMES = (
     ("PATH/Meta-Llama-3.1-70B-Instruct-quantized.w8a8/", "llama-3.1-70b", "w8a8-int8"),
     ("/root/.cache/huggingface/hub/models--Qwen--Qwen3-32B-AWQ/snapshots/0123abc", "qwen3-32b", "w4a16"),
     ("qwen3-30b-a3b-thinking-2507", "qwen3-30b-a3b-2507", None),
+    ("TheBloke/Mixtral-8x7B-Instruct-v0.1-AWQ", "mixtral-8x7b", "w4a16"),
+    ("TheBloke/Mistral-7B-Instruct-v0.2-GPTQ", "mistral-7b-v0.2", "w4a16"),
+    ("unsloth/Qwen3-0.6B-GGUF:Q4_K_M", "qwen3-0.6b", "other"),
+    ("unsloth/Qwen3-0.6B-GGUF:UD-Q4_K_XL", "qwen3-0.6b", "other"),
+    ("/models/Meta-Llama-3-8B-Instruct.Q8_0.gguf", "llama-3-8b", "other"),
+    ("Qwen3-30B-A3B-BF16.gguf", "qwen3-30b-a3b", None),
+    ("internlm/internlm2_5-7b-chat", "internlm2.5-7b", None),
+    ("OpenGVLab/InternVL3_5-8B", "internvl3.5-8b", None),
+    ("PATH/Qwen2-VL-7B_instruct", "qwen2-vl-7b", None),
+    ("llama3-8b", "llama-3-8b", None),
+    ("Qwen-2.5-7B-Instruct", "qwen2.5-7b", None),
+    ("lmsys/vicuna-7b-v1.5", "llama-2-7b", None),
+    ("HuggingFaceH4/zephyr-7b-beta", "mistral-7b-v0.1", None),
+    ("gpt2", "gpt2", None),
 )
 
 
@@ -34,7 +48,8 @@ def test_name_or_path_means_its_catalogue_model(reference: str, name: str, quant
 
 
 @pytest.mark.parametrize(
-    "reference", ["", "/", "my-model", "gpt2", "/models/", "qwen", "Qwen3-VL-MODEL", "$MODEL", "x" * 5000]
+    "reference",
+    ["", "/", ":", "my-model", "gpt3", "/models/", "qwen", "llama-3", "x-q4", "Qwen3-VL-MODEL", "$MODEL", "x" * 5000],
 )
 def test_names_of_nothing_known_stay_unknown(reference: str) -> None:
     assert recognise_model(reference) is None

@@ -15,11 +15,16 @@ _STORED: tuple[tuple[str, QuantizationName | None], ...] = (
     (r"w4a8(-int8)?", "w4a8-int8"),
     (r"nvfp4(-\d+g)?", "nvfp4"),
     (r"mxfp4", "mxfp4"),
+    (
+        r"(ud-)?i?q[1-8](-[0-9k]|-xx?s|-[sml]|-nl|-xl|-gguf)*|gguf",
+        "other",
+    ),  # GGUF: about as many bits as the figure says
 )
 # Endings that change neither shape nor size of the weights.
 _SAME = re.compile(
-    r"[-.](instruct|it|chat|base|pt|think|thinking|reasoning|hf|bf16|fp16|dynamic|qat|preview|text|\d{4}|\d{6}|\d{8})$"
+    r"[-.](instruct|it|chat|base|pt|think|thinking|reasoning|hf|bf16|fp16|f16|dynamic|qat|preview|text|v\d\.\d|\d{4}|\d{6}|\d{8})$"
 )
+_JOINED, _SPLIT = re.compile(r"^([a-z]+)(\d)"), re.compile(r"^([a-z]+)-(\d)")  # llama3-8b, qwen-2.5-7b
 _PREFIXES = ("meta-", "mistralai-", "nvidia-", "google-", "qwen-")
 _FOLDERS = frozenset(("model", "models", "full", "main", "snapshots", "latest", "weights", "hf"))
 _CACHED = re.compile(r"models--[\w.-]+?--(.+)")
@@ -39,7 +44,8 @@ def recognise_model(reference: str) -> CatalogueMatch | None:
 
 def _recognise_part(part: str) -> CatalogueMatch | None:
     cached = _CACHED.fullmatch(part)
-    name = (cached[1] if cached else part).replace("_", "-").removesuffix(".gguf")
+    name, _, tag = (cached[1] if cached else part).partition(":")  # vLLM: REPOSITORY:Q4_K_M picks a GGUF file
+    name = f"{name.removesuffix('.gguf')}-{tag}".replace("_", "-").removesuffix("-")
     stored: QuantizationName | None = None
     while name:
         match = _known(name)
@@ -53,10 +59,13 @@ def _recognise_part(part: str) -> CatalogueMatch | None:
 
 
 def _known(name: str) -> CatalogueMatch | None:
-    if name in _names():
-        return CatalogueMatch(name, None)
-    repository = _repositories().get(name)
-    return find_catalogue_model(repository) if repository is not None else None
+    for spelling in (name, _JOINED.sub(r"\1-\2", name), _SPLIT.sub(r"\1\2", name)):
+        if spelling in _names():
+            return CatalogueMatch(spelling, None)
+        repository = _repositories().get(spelling)
+        if repository is not None:
+            return find_catalogue_model(repository)
+    return None
 
 
 def _without_ending(name: str) -> tuple[str, QuantizationName | None]:
@@ -75,4 +84,4 @@ def _names() -> frozenset[str]:
 @cache
 def _repositories() -> dict[str, str]:
     """Published checkpoints by the last part of their name."""
-    return {repository.rpartition("/")[2]: repository for repository in checkpoint_names()}
+    return {repository.rpartition("/")[2].replace("_", "-"): repository for repository in checkpoint_names()}
