@@ -75,6 +75,7 @@ PREFIX_VALUES: dict[str, tuple[str, object]] = {
     "float": ("0.5", 0.5),
     "text": ("auto", "auto"),
     "ints": ("7", [7]),
+    "texts": ("7", ["7"]),
 }
 
 

@@ -222,6 +222,7 @@ def parse(*words: str) -> EngineOptions:
         (["--no_scheduler_reserve_full"], {"scheduler_reserve_full_isl": False}),
         (["--enforce-eager", "--no-enforce-eager"], {"enforce_eager": False}),
         (["--numa-bind-nodes", "0", "1"], {"numa_bind_nodes": (0, 1)}),
+        (["--kv-cache-dtype-skip-layers", "0", "sliding_window"], {"kv_cache_dtype_skip_layers": ("0", "sliding_window")}),
         (["--host", "h", "--quantization", "None", "--host", ""], {}),
         (["-q", "fp8", "--tool-call", "hermes"], {"quantization": "fp8", "tool_call_parser": "hermes"}),
         (["--speculative-config.method", "mtp", "--speculative_config.num_speculative_tokens=3"],

@@ -33,11 +33,11 @@ def since(releases: tuple[str, ...]) -> list[object]:
 
 
 def releases() -> str:
-    words = {True: "yes", False: "no", None: "none"}
+    words = {"True": "yes", "False": "no", "None": "none"}
     rows: list[list[object]] = []
     for name in (field.name for field in fields(RELEASES[0]) if field.name != "version"):
         steps = [RELEASES[0], *(new for old, new in pairwise(RELEASES) if getattr(old, name) != getattr(new, name))]
-        values = [words.get(value := getattr(release, name), value) for release in steps]
+        values = [words.get(value := str(getattr(release, name)), value) for release in steps]
         later = [f"{value} from {release.version}" for value, release in zip(values, steps, strict=True)][1:]
         rows.append([f"`{name}`", values[0], ", ".join(later)])
     return table(["rule", "first", "later"], rows)

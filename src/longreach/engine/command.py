@@ -52,7 +52,7 @@ def _render_flag(flag: Flag, options: EngineOptions) -> list[str]:
         return []
     if flag.kind == "bool":
         return [flag.name if value else flag.negated]
-    if flag.kind == "ints":
+    if flag.kind in ("ints", "texts"):
         return [flag.name, *map(str, value)]
     return [flag.name, write_value(value)]
 

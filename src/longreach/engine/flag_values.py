@@ -7,7 +7,7 @@ from typing import Literal
 
 from longreach.units import GIB, KIB, MIB, TIB
 
-Kind = Literal["int", "size", "length", "float", "text", "bool", "ints", "json"]
+Kind = Literal["int", "size", "length", "float", "text", "bool", "ints", "texts", "json"]
 """`size` takes vLLM's k/m/g/t (decimal) and K/M/G/T (binary) suffixes; `length` also `auto` and -1."""
 
 AUTO = "auto"
@@ -49,6 +49,7 @@ _READERS: dict[Kind, Callable[[Sequence[str]], object]] = {
     "length": lambda values: _read_length(values[0]),
     "ints": lambda values: tuple(int(value) for value in values),
     "text": lambda values: values[0],
+    "texts": tuple,
 }
 
 

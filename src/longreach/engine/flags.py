@@ -45,6 +45,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("dtype", "--dtype", "text"),
     Flag("quantization", "--quantization", "text"),
     Flag("kv_cache_dtype", "--kv-cache-dtype", "text"),
+    Flag("kv_cache_dtype_skip_layers", "--kv-cache-dtype-skip-layers", "texts"),
     Flag("kv_cache_memory_bytes", "--kv-cache-memory-bytes", "size", note="per GPU"),
     Flag("gpu_memory_utilization", "--gpu-memory-utilization", "float"),
     Flag("block_size", "--block-size", "int"),

@@ -74,6 +74,7 @@ class EngineOptions:
     dtype: str | None = None
     quantization: str | None = None
     kv_cache_dtype: str | None = None
+    kv_cache_dtype_skip_layers: tuple[str, ...] | None = None  # indices, or "sliding_window": kept at the model's dtype
     kv_cache_memory_bytes: int | None = None  # per GPU
     gpu_memory_utilization: float | None = None
     block_size: int | None = None

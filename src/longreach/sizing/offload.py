@@ -1,10 +1,10 @@
 """What the CPU and disk tiers hold: chunks of KV blocks, and the tokens of other requests' prefixes they make.
 
     copies = 1 when every GPU holds the same latent (MLA under TP alone), else TP x PP
-    chunk  = bytes_per_block x copies x blocks_per_chunk, rounded up to 4096
+    chunk  = bytes_per_block x copies x blocks_per_chunk, rounded up to 4096 (from 0.23)
     chunks = bytes // chunk
 
-Read in vLLM 0.32 (`v1/kv_offload`). A tier never extends what one running request may hold: attention reads GPU blocks only.
+Read in `v1/kv_offload` of each release. A tier never extends what one running request may hold: attention reads GPU blocks only.
 """
 
 from longreach.errors import UsageError
@@ -67,8 +67,19 @@ def chunk_bytes_per_engine(capacity: KvCapacity, request: KvCacheRequest, blocks
             "blocks of its recurrent and attention layers are aligned by prefix caching only; vLLM stops at start-up",
             "leave --no-prefix-caching out",
         )
+    _check_release(capacity, request)
     copies = 1 if _is_replicated(request) else request.tp_size * request.pp_size
-    return round_up(capacity.bytes_per_block * copies * blocks_per_chunk, _REGION_ALIGNMENT_BYTES)
+    chunk_bytes = capacity.bytes_per_block * copies * blocks_per_chunk
+    return round_up(chunk_bytes, _REGION_ALIGNMENT_BYTES) if request.release.offload_chunks_page_aligned else chunk_bytes
+
+
+def _check_release(capacity: KvCapacity, request: KvCacheRequest) -> None:
+    if len(capacity.groups) > 1 and not request.release.offload_with_hybrid_manager:
+        raise UsageError(
+            f"vLLM {request.release.version} has no offload tier for this model",
+            "its layers make several KV groups, and OffloadingConnector takes one up to 0.20",
+            "--vllm 0.21.0 or later, or no tier",
+        )
 
 
 def _needs_prefix_caching(capacity: KvCapacity, request: KvCacheRequest) -> bool:
