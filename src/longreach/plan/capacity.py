@@ -107,7 +107,7 @@ def fit_kv_cache(setting: Setting) -> Fit:
         kv_cache_memory_bytes=taken.rendered_bytes,
         choices=_choices(setting, taken, ways[0]),
         serves=serves and memory.fits is not False,
-        is_sure=taken.is_sure and memory.fits is True,
+        is_sure=taken.is_sure and (memory.fits is True or memory.gpu_total_bytes is None),
         is_narrow=taken.kv_cache_dtype != ways[0].kv_cache_dtype,
     )
 

@@ -29,13 +29,17 @@ def render_sweep(names: Sequence[str], rows: Sequence[SweepRow], paint: Paint) -
     header = ("", *names, "fit", "KV tokens", "at once", "first token, cold", "decode tokens/s", "")
     numbers = frozenset(range(len(names) + 2, len(names) + 6))
     head, *lines = table([header, *(_cells(names, row) for row in rows)], numbers, indent="")
-    front = [row for row in rows if row.pareto]
-    fitting = sum(row.verdict == "fits" for row in rows)
-    legend = (
-        f"{fitting} of {len(rows)} combinations fit; {len(front)} of them, marked *, are beaten by none in length, requests of"
-        " the mean prompt at once, first token, decode and GPUs (middle of each range)"
+    return "\n".join([paint(head, "bold"), *lines, "", _legend(rows)])
+
+
+def _legend(rows: Sequence[SweepRow]) -> str:
+    fitting, front = sum(row.verdict == "fits" for row in rows), sum(row.pareto for row in rows)
+    if not fitting:
+        return f"none of {len(rows)} combinations fits"
+    return (
+        f"{fitting} of {len(rows)} combinations fit; no other beats the {front} marked * in length, requests of the mean prompt"
+        " at once, first token, decode and GPUs (middle of each range)"
     )
-    return "\n".join([paint(head, "bold"), *lines, "", legend])
 
 
 def _cells(names: Sequence[str], row: SweepRow) -> tuple[str, ...]:
