@@ -23,11 +23,11 @@ from longreach.errors import UsageError
 
 MAX_CHARACTERS = 500_000
 _MAX_DOCUMENTS = 20
-_DOCUMENT = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?[^\n]*\n")
+_DOCUMENT = re.compile(r"<<-?[ \t]*['\"]?(\w{1,40})")
 _FENCE = re.compile(r"[ \t]*(```+|~~~+)")
 _YAML_NAME = re.compile(r"\.(ya?ml|json)$", re.IGNORECASE)
 _YAML = re.compile(
-    r"^[ \t]*-?[ \t]*\"?(services|apiVersion|kind|image|command|args|entrypoint|spec|containers)\"?[ \t]*:"
+    r"^[ \t]*(?:-[ \t]*)?\"?(services|apiVersion|kind|image|command|args|entrypoint|spec|containers)\"?[ \t]*:"
     r"|\A\s*(\[\s*[\"'\w-]|\{\s*\")",
     re.MULTILINE,
 )
@@ -130,9 +130,9 @@ def _of_shell(text: str) -> list[FoundCommand]:
 def _documents(text: str) -> Iterator[tuple[int, str]]:
     """Here-documents, which may hold a script or a manifest that is to be written or applied."""
     for opener in islice(_DOCUMENT.finditer(text), _MAX_DOCUMENTS):
-        begins = opener.end()
+        begins = text.find("\n", opener.end()) + 1
         end = re.compile(rf"^[ \t]*{opener[1]}[ \t]*$", re.MULTILINE).search(text, begins)
-        if end is not None:
+        if begins and end is not None:
             yield text.count("\n", 0, begins), text[begins : end.start()]
 
 

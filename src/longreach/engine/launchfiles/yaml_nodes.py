@@ -4,13 +4,11 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import yaml
 
 from longreach.errors import UsageError
 
-_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%")
 _MAX_MERGES = 20
 _MAX_ITEMS = 2_000
@@ -75,20 +73,16 @@ class Mapping:
 def read_documents(text: str, name: str) -> Iterator[Mapping | tuple[Scalar, ...]]:
     """Every document of the file that may hold a command: a mapping, or a plain list of words. UsageError for no YAML."""
     loader: type[yaml.SafeLoader] = yaml.SafeLoader  # libyaml's would overflow the C stack on a deep text
-    for start, document in _documents(text):
-        try:
-            nodes = list(yaml.compose_all("\n" * start + document, Loader=loader))
-        except (yaml.YAMLError, RecursionError) as error:
-            raise UsageError(
-                f"{name or 'the text'} is not YAML", " ".join(str(error).split())[:300], _advice(document)
-            ) from error
-        for node in nodes:
-            if node is None:
-                continue
-            if isinstance(node, yaml.MappingNode):
-                yield Mapping(node)
-            elif isinstance(node, yaml.SequenceNode):
-                yield from _of_list(node)
+    try:
+        nodes = list(yaml.compose_all(text, Loader=loader))
+    except (yaml.YAMLError, RecursionError) as error:
+        why = " ".join(str(error).split())[:300]
+        raise UsageError(f"{name or 'the text'} is not YAML", why, _advice(text)) from error
+    for node in nodes:
+        if isinstance(node, yaml.MappingNode):
+            yield Mapping(node)
+        elif isinstance(node, yaml.SequenceNode):
+            yield from _of_list(node)
 
 
 def mappings(top: Mapping) -> Iterator[Mapping]:
@@ -142,15 +136,6 @@ def _of_list(node: yaml.Node) -> Iterator[Mapping | tuple[Scalar, ...]]:
 
 def _listed(node: yaml.Node) -> list[yaml.Node]:
     return list(as_items(node)) if isinstance(node, yaml.SequenceNode) else [node]
-
-
-def _documents(text: str) -> Iterator[tuple[int, str]]:
-    """The documents of a file that speak of commands, each with the number of lines before it."""
-    starts = [0, *(match.start() for match in _DOCUMENT.finditer(text)), len(text)]
-    for begin, end in pairwise(starts):
-        document = text[begin:end]
-        if re.search(r"vllm|command|args|entrypoint|serve|--", document):
-            yield text.count("\n", 0, begin), document
 
 
 def _advice(document: str) -> str:
