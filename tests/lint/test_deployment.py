@@ -29,7 +29,7 @@ def test_cache_that_hangs_on_a_shell_variable_is_not_counted(words: str) -> None
     assert (found.capacity, errors("qwen3-32b", words, gpus="4xH100")) == (None, [])
 
 
-@pytest.mark.parametrize("words", ["--num-gpu-blocks-override 100", "--hf-overrides '{\"num_hidden_layers\": 4}'"])
+@pytest.mark.parametrize("words", ["--mamba-block-size 100", "--hf-overrides '{\"num_hidden_layers\": 4}'"])
 def test_cache_of_another_layout_is_not_counted(words: str) -> None:
     assert deployed("qwen3-32b", f"--kv-cache-memory-bytes 10G {words}").capacity is None
 
@@ -144,3 +144,29 @@ def test_length_beyond_the_model_s_is_mended_by_the_publisher_s_yarn_or_cut() ->
     plain = deployed("llama-3.1-8b", "--max-model-len 200000")
     assert plain.rope is None
     assert "LR201" in errors("llama-3.1-8b", "--max-model-len 200000")
+
+
+def test_pool_of_a_given_number_of_blocks_needs_no_card() -> None:
+    words = "-tp 8 --kv-cache-dtype fp8 --num-gpu-blocks-override"
+    small, large = (deployed("glm-5.3", f"{words} {blocks}") for blocks in (8192, 65_537))
+    assert small.capacity is not None
+    assert large.capacity is not None
+    assert (small.capacity.starts, small.capacity.num_blocks) == (False, 8192)
+    assert large.capacity.starts
+    assert "LR103" in errors("glm-5.3", f"{words}=8192")
+    assert "LR103" not in errors("glm-5.3", f"{words} 8192", "0.19.1")
+    assert deployed("glm-5.3", f"{words} $BLOCKS").capacity is None
+
+
+def test_weights_that_surely_fill_the_share_are_said_once() -> None:
+    assert errors("deepseek-r1", "-tp 8", gpus="8xH100") == ["LR101"]
+    assert errors("deepseek-r1", "-tp 8", gpus="8xH200") == []
+
+
+def test_very_large_step_is_said_whatever_the_card() -> None:
+    found = {
+        finding.code for finding in check_deployment(deployed("llama-4-scout", "--max-num-batched-tokens 1000000"))
+    }
+    assert "LR406" in found
+    usual = {finding.code for finding in check_deployment(deployed("llama-4-scout", "--max-num-batched-tokens 65536"))}
+    assert "LR406" not in usual

@@ -46,17 +46,19 @@ _COUNTED_WITH = (
     "--dtype",
     "--prefill-context-parallel-size",
     "--kv-cache-dtype-skip-layers",
+    "--num-gpu-blocks-override",
 )
 """Flags whose value decides the KV cache: where a shell variable stands for one, nothing is counted."""
 
 _NOT_COUNTED = (
-    "--num-gpu-blocks-override",
     "--mamba-block-size",
     "--disable-sliding-window",
     "--additional-config",
 )
 _MOVES_WEIGHTS = ("--cpu-offload-gb", "--offload-backend", "--load-format", "--enable-lora", "--offload-group-size")
 _HOST_DRAFTS = ("ngram", "suffix", "medusa", "mlp_speculator")
+_POOL = "--num-gpu-blocks-override"
+_OVERRIDE_IS_CHECKED_SINCE = (0, 20)  # before, the length is checked against what was measured
 _LARGE_CHUNK_SINCE = (0, 28)  # 16384 tokens on cards of 160 GiB and more
 
 
@@ -181,6 +183,9 @@ def _counted(deployment: Deployment, written: WrittenCommand) -> Deployment:
         capacity = size_kv_cache(request)
     except LongreachError:
         return deployment
+    if deployment.pool_blocks is not None:
+        request = replace(request, available_bytes_per_gpu=deployment.pool_blocks * capacity.bytes_per_block)
+        return _with_tiers(replace(deployment, kv_request=request, capacity=size_kv_cache(request)))
     if most is None:
         return replace(deployment, kv_request=request)
     if deployment.options.max_model_len_auto:
@@ -194,6 +199,7 @@ def _cannot_be_counted(written: WrittenCommand, model: ModelSpec) -> bool:
     given = {use.name for use in written.parsed.uses}
     return (
         not given.isdisjoint(_NOT_COUNTED)
+        or (_POOL in given and written.release.number < _OVERRIDE_IS_CHECKED_SINCE)
         or any(_is_open(written, name) for name in _COUNTED_WITH)
         or changes_layers(written, model)
     )

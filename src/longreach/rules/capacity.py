@@ -9,7 +9,7 @@ from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
 from longreach.sizing.values import KvCapacity
-from longreach.units import format_bytes
+from longreach.units import ceil_div, format_bytes
 
 _TWO_BYTE_KV = ("bfloat16", "float16")
 
@@ -32,6 +32,8 @@ def kv_too_small_for_max_len(deployment: Deployment) -> Iterator[Diagnosis]:
 
 def _weights_fill_the_gpu(deployment: Deployment) -> bool:
     """No length fits, and LR101 says why."""
+    if deployment.is_foreign:
+        return deployment.kv_most_bytes == 0 and deployment.options.kv_cache_memory_bytes is None
     room = deployment.kv_room_bytes
     return room is not None and room[1] <= 0
 
@@ -62,11 +64,14 @@ def _how_to_fit(deployment: Deployment, capacity: KvCapacity) -> str:
     needed = capacity.needed_bytes_per_gpu
     ways = []
     room = deployment.kv_room_bytes
-    if room is None or room[1] >= needed:
+    if deployment.pool_blocks is not None:
+        least = ceil_div(needed, capacity.bytes_per_block)
+        ways.append(f"leave --num-gpu-blocks-override out, or set it to at least {least}")
+    elif room is None or room[1] >= needed:
         ways.append(f"set --kv-cache-memory-bytes to at least {needed} ({format_bytes(needed)})")
     if capacity.largest_max_model_len > 0:
         ways.append(f"--max-model-len to {capacity.largest_max_model_len}")
-    if ways and not ways[0].startswith("set"):
+    if ways and ways[0].startswith("--"):
         ways[0] = f"set {ways[0]}"
     ways += _other_ways(deployment)
     return ", or ".join(ways) or "more or larger GPUs, smaller weights, or a model with fewer KV bytes per token"
@@ -88,7 +93,7 @@ def _stores_fp8(gpu: GpuSpec | None) -> bool:
 
 def _remedy_to_fit(deployment: Deployment, capacity: KvCapacity) -> Remedy | None:
     room = deployment.kv_room_bytes
-    if room is not None and room[0] >= capacity.needed_bytes_per_gpu:
+    if deployment.pool_blocks is None and room is not None and room[0] >= capacity.needed_bytes_per_gpu:
         return set_option("kv_cache_memory_bytes", capacity.needed_bytes_per_gpu)
     if capacity.largest_max_model_len > 0:
         return set_option("max_model_len", capacity.largest_max_model_len)

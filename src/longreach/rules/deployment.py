@@ -109,6 +109,17 @@ class Deployment:
         return max(int(memory.gpu_total_bytes[1] * share) - memory.weights_bytes[0], 0)
 
     @property
+    def pool_blocks(self) -> int | None:
+        """`--num-gpu-blocks-override`."""
+        words = iter(self.options.extra_args)
+        for word in words:
+            name, _, value = word.partition("=")
+            if name.replace("_", "-") == "--num-gpu-blocks-override":
+                value = value or next(words, "")
+                return int(value) if value.isdecimal() else None
+        return None
+
+    @property
     def num_recurrent_layers(self) -> int:
         """Layers that keep a constant state per sequence."""
         return sum(isinstance(layer, RecurrentLayer) for layer in self.model.layers)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
-from longreach.sizing.values import MemoryBudget
 from longreach.units import format_bytes
 
 _CPU_SPACE = "VLLM_CPU_KVCACHE_SPACE"
@@ -17,7 +16,7 @@ def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
     memory, room = deployment.memory, deployment.kv_room_bytes
     if memory is None or memory.fits is not False or memory.gpu_total_bytes is None:
         return
-    if deployment.is_foreign and not _weights_alone_exceed(memory):
+    if deployment.is_foreign and not _weights_alone_exceed(deployment):
         return
     total = format_bytes(memory.gpu_total_bytes[1])
     parts = (("weights", memory.weights_bytes), ("activations and graphs", memory.other_bytes), ("KV", memory.kv_bytes))
@@ -37,11 +36,13 @@ def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-def _weights_alone_exceed(memory: MemoryBudget) -> bool:
+def _weights_alone_exceed(deployment: Deployment) -> bool:
     """Beside the KV that was asked for, without the engine's own use, which is no more than expected."""
-    if memory.gpu_total_bytes is None or memory.weights_bytes is None:
+    memory, asked = deployment.memory, deployment.options.kv_cache_memory_bytes
+    if asked is None:
+        return deployment.kv_most_bytes == 0
+    if memory is None or memory.gpu_total_bytes is None or memory.weights_bytes is None:
         return False
-    asked = memory.kv_bytes[0] if memory.kv_certainty == "exact" and memory.kv_bytes is not None else 0
     return memory.weights_bytes[0] + asked > memory.gpu_total_bytes[1]
 
 
@@ -56,7 +57,7 @@ def memory_cannot_tell(deployment: Deployment) -> Iterator[Diagnosis]:
         return
     if memory.fits is not None and not (deployment.is_foreign and memory.fits is False):
         return
-    if deployment.is_foreign and _weights_alone_exceed(memory):
+    if deployment.is_foreign and _weights_alone_exceed(deployment):
         return  # LR101
     asked, surely = memory.kv_bytes[1], max(room[0], 0)
     yield Diagnosis(

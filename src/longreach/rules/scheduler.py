@@ -10,6 +10,7 @@ from longreach.sizing.state import state_mode
 from longreach.units import format_bytes, format_duration
 
 _NOTICEABLE_STALL_S = 0.5
+_LARGEST_DEFAULT = 16_384  # tokens in a step, on cards of 160 GiB and more
 _LARGE_CHUNK_RATIO = 4  # times the card's default
 
 
@@ -169,15 +170,22 @@ def prefix_caching_off(deployment: Deployment) -> Iterator[Diagnosis]:
 def chunk_large_for_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
     """Activation memory grows with the chunk and is taken from the KV cache."""
     gpu, batch = deployment.machine.gpu, deployment.max_num_batched_tokens
-    if gpu is None or gpu.memory_bytes is None:
+    if gpu is None and deployment.is_foreign:
+        default, card = _LARGEST_DEFAULT, "whatever the card,"
+    elif gpu is None or gpu.memory_bytes is None:
         return
-    default = default_max_num_batched_tokens(gpu.memory_bytes, gpu.name, device_type=deployment.machine.device_type)
-    if default is None or batch <= _LARGE_CHUNK_RATIO * default:
+    else:
+        memory, device = gpu.memory_bytes, deployment.machine.device_type
+        known = default_max_num_batched_tokens(memory, gpu.name, device_type=device)
+        if known is None:
+            return
+        default, card = known, f"on {format_bytes(memory)}"
+    if batch <= _LARGE_CHUNK_RATIO * default:
         return
     hidden = deployment.model.hidden_size
     yield Diagnosis(
-        f"max-num-batched-tokens {batch} is {batch / default:.0f} times vLLM's default for this card",
-        f"on {format_bytes(gpu.memory_bytes)} the default is {default}; each activation of {batch} x {hidden} values takes "
+        f"max-num-batched-tokens {batch} is {batch / default:.0f} times vLLM's default{'' if gpu is None else ' for this card'}",
+        f"{card} the default is {'at most ' if gpu is None else ''}{default}; each activation of {batch} x {hidden} values takes "
         f"{format_bytes(2 * batch * hidden)}, several live at once, and the peak is taken from the KV cache",
         f"set --max-num-batched-tokens to {_LARGE_CHUNK_RATIO * default} or less; larger chunks hardly prefill faster",
         set_option("max_num_batched_tokens", _LARGE_CHUNK_RATIO * default),
