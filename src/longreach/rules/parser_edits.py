@@ -178,11 +178,8 @@ def _object_at(written: WrittenCommand, name: str, path: tuple[str, ...]) -> Map
     return found if isinstance(found, Mapping) else None
 
 
-def _set_object(written: WrittenCommand, name: str, path: tuple[str, ...], inner: Mapping[str, object]) -> Edit | None:
+def _set_object(written: WrittenCommand, name: str, path: tuple[str, ...], inner: Mapping[str, object]) -> Edit:
     for depth in range(len(path), 0, -1):
         outer = _object_at(written, name, path[: depth - 1]) or {}
         inner = {**outer, path[depth - 1]: inner}
-    try:
-        return Edit(set=((name, (write_value(dict(inner)),)),))
-    except ValueError:  # NaN, which vLLM reads and JSON has no word for
-        return None
+    return Edit(set=((name, (write_value(dict(inner)),)),))

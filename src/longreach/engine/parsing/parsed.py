@@ -1,5 +1,6 @@
 """A foreign command as vLLM's parser takes it apart, with every reason for which that parser would refuse it. Pure."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -145,6 +146,21 @@ class ParsedCommand:
             if use.path:
                 groups.setdefault(use.spelling, []).append(DottedPart(use.path, use.append, use.value or ""))
         if groups:
-            return merge_parts(list(groups.values())[-1], suffixes=get_dialect(self.registry.version).suffixes_in_json)
+            suffixes = get_dialect(self.registry.version).suffixes_in_json
+            return _writable(merge_parts(list(groups.values())[-1], suffixes=suffixes))
         value = self.value(name)
-        return None if value is None else read_json_object(value)
+        read = None if value is None else read_json_object(value)
+        return None if read is None else _writable(read)
+
+
+def _writable(read: Mapping[str, object]) -> Mapping[str, object]:
+    """An object that can be written again: NaN and infinities, for which JSON has no word, become texts."""
+    return {key: _writable_value(value) for key, value in read.items()}
+
+
+def _writable_value(value: object) -> object:
+    if isinstance(value, Mapping):
+        return _writable(value)
+    if isinstance(value, list):
+        return [_writable_value(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -142,15 +142,17 @@ def fits(value: object, kind: str, entry: SettingEntry) -> bool:
     if outer == "any":
         return True
     if outer == "list":
-        return (
-            isinstance(value, list)
-            and (not entry.filled or bool(value))
-            and all(_fits_item(item, inner, entry) for item in value)
-        )
+        is_list = isinstance(value, list) and (not entry.filled or bool(value))
+        return is_list and all(_fits_any(item, inner, entry) for item in value)  # type: ignore[attr-defined]
     if outer in ("json", "map"):
         is_object = isinstance(value, Mapping) and (not entry.filled or bool(value))
-        return is_object and all(_fits_item(item, inner, entry) for item in value.values())  # type: ignore[attr-defined]
+        return is_object and all(_fits_any(item, inner, entry) for item in value.values())  # type: ignore[attr-defined]
     return _fits_item(value, outer, entry)
+
+
+def _fits_any(value: object, kinds: str, entry: SettingEntry) -> bool:
+    """`kinds` of an element: "int/text"; empty where nothing is known of it."""
+    return any(_fits_item(value, kind, entry) for kind in kinds.split("/"))
 
 
 def _fits_item(value: object, kind: str, entry: SettingEntry) -> bool:

@@ -76,8 +76,15 @@ def _compiles_elsewhere(read: _Object) -> bool:
     return piecewise and read.get("backend", "") not in ("", "eager", "inductor")
 
 
+def _negative_beside_encoder_graphs(counted: str) -> Callable[[_Object], bool]:
+    key = f"encoder_cudagraph_max_{counted}_per_batch"
+    return lambda read: _is_on(read, "cudagraph_mm_encoder") and (read_number(read.get(key)) or 0) < 0
+
+
 def _misuses_thp(read: _Object) -> bool:
-    return _is_on(read, "use_thp") and (not _is_on(read, "cpu_offload") or _is_on(read, "dp_shared_memory"))
+    return _is_on(read, "use_thp") and (
+        not _is_on(read, "cpu_offload", default=True) or _is_on(read, "dp_shared_memory")
+    )
 
 
 _PROTON_DEFAULTS: _Object = {
@@ -134,7 +141,7 @@ _ROWS: tuple[tuple[str, str, str, _Refuses], ...] = (
         "EngramConfig",
         "0.30.0",
         "dp_shared_memory needs cpu_offload",
-        lambda read: _is_on(read, "dp_shared_memory") and not _is_on(read, "cpu_offload"),
+        lambda read: _is_on(read, "dp_shared_memory") and not _is_on(read, "cpu_offload", default=True),
     ),
     ("EngramConfig", "0.31.0", "use_thp needs cpu_offload, and no dp_shared_memory", _misuses_thp),
     (
@@ -146,6 +153,12 @@ _ROWS: tuple[tuple[str, str, str, _Refuses], ...] = (
     ("PoolerConfig", "0.14.1", "pooling_type excludes seq_pooling_type", _both("pooling_type", "seq_pooling_type")),
     ("PoolerConfig", "0.14.1", "pooling_type excludes tok_pooling_type", _both("pooling_type", "tok_pooling_type")),
     ("PoolerConfig", "0.20.2", "logit_sigma cannot be 0", lambda read: read_number(read.get("logit_sigma")) == 0),
+    (
+        "QuantizationConfigArgs",
+        "0.30.0",
+        "linear does not go with a scheme that is for experts alone",
+        lambda read: read.get("linear") in ("int8_per_channel_weight_only", "nvfp4_per_token"),
+    ),
     ("QuantizationConfigArgs", "0.30.0", "targets excludes linear", _both("targets", "linear")),
     ("QuantizationConfigArgs", "0.30.0", "targets excludes moe", _both("targets", "moe")),
     (
@@ -155,6 +168,18 @@ _ROWS: tuple[tuple[str, str, str, _Refuses], ...] = (
         _has_bad_op,
     ),
     ("CompilationConfig", "0.27.1", "custom_ops contradicts itself", _ops_conflict),
+    (
+        "CompilationConfig",
+        "0.20.2",
+        "encoder_cudagraph_max_frames_per_batch is negative",
+        _negative_beside_encoder_graphs("frames"),
+    ),
+    (
+        "CompilationConfig",
+        "0.20.2",
+        "encoder_cudagraph_max_vision_items_per_batch is negative",
+        _negative_beside_encoder_graphs("vision_items"),
+    ),
     ("CompilationConfig", "0.11.2", "mode VLLM_COMPILE needs the backend inductor or eager", _compiles_elsewhere),
     (
         "CompilationConfig",
