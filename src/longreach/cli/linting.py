@@ -1,13 +1,13 @@
 """From what was typed to judged commands: find the commands, their models, the machine and the release."""
 
 import contextlib
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from longreach.cli.planning import find_machine
+from longreach.engine.launchfiles.container import image_release
 from longreach.engine.launchfiles.found import FoundCommand
 from longreach.engine.options import ServeCommand
 from longreach.engine.parser import parse_arguments
@@ -21,7 +21,6 @@ from longreach.lint.releases import judge_releases, release_for
 from longreach.lint.values import JudgedCommand
 from longreach.model.spec import ModelSpec
 
-_TAG = re.compile(r":v?(\d+\.\d+(?:\.\d+)?[\w.+]*)")
 _MOST_BYTES = 20 * 2**20
 _EXAMPLE = "longreach lint -- vllm serve MODEL --max-model-len 131072, or longreach lint compose.yaml"
 
@@ -95,10 +94,10 @@ def judge(found: FoundCommand, given: Given, *, fix: bool) -> JudgedCommand:
 def _release(given: Given, found: FoundCommand) -> Release:
     if given.release is not None:
         return release_for(given.release)
-    tag = _TAG.search(found.image or "")
+    tag = image_release(found.image)
     if tag is not None:
-        with contextlib.suppress(UsageError):  # an image with versions of its own
-            return release_for(tag[1])
+        with contextlib.suppress(UsageError):  # older than every known release
+            return release_for(tag)
     return get_release(NEWEST_RELEASE)
 
 
