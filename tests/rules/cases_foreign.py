@@ -267,6 +267,8 @@ _WEIGHTS = (
             line("deepseek-v3", "--quantization auto_round"),
             line("qwen3-32b", "--quantization fp8"),
             line("deepseek-v3"),
+            line("Qwen/Qwen3-32B-AWQ", "--quantization awq_marlin"),
+            line("Qwen/Qwen3-32B-FP8", "--quantization fp8"),
         ),
     ),
     Case(
@@ -275,6 +277,9 @@ _WEIGHTS = (
         (
             written("nvidia/Qwen3-30B-A3B-NVFP4 --quantization modelopt_fp4", "0.10.1.1"),
             written("PATH/nm-testing/Qwen3-30B-A3B-NVFP4", "0.10.1.1"),
+            written("/models/Qwen3-32B-AWQ --quantization awq"),
+            written("/models/Qwen3-32B-GPTQ-NVFP4 --quantization modelopt_fp4"),
+            written("/models/Qwen3-8B-FP8 --quantization compressed-tensors"),
             written("Qwen/Qwen3-32B --quantization fp8"),
         ),
     ),

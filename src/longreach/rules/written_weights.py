@@ -36,6 +36,12 @@ _NAMED = re.compile(r"gptq|awq|nvfp4|mxfp4|fp8|w4a16|w8a8|w4a8|int4|int8|4bit|8b
 _COMPRESSED_TENSORS_PUBLISHERS = ("redhatai/", "neuralmagic/", "nm-testing/")
 _COMPRESSED_TENSORS_FORMS = re.compile(r"nvfp4|w4a16|w8a8|fp8|quantized", re.IGNORECASE)
 
+_PUBLISHED_METHODS = (
+    (re.compile(r"qwen/.*-fp8"), "fp8"),
+    (re.compile(r"qwen/.*-awq"), "awq"),
+    (re.compile(r"qwen/.*-gptq-int[48]"), "gptq"),
+)
+
 
 @rule(
     "LR980",
@@ -46,7 +52,7 @@ _COMPRESSED_TENSORS_FORMS = re.compile(r"nvfp4|w4a16|w8a8|fp8|quantized", re.IGN
 )
 def quantization_mismatch(written: WrittenCommand) -> Iterator[Diagnosis]:
     """A few methods take a checkpoint of another over; all others are refused."""
-    asked, own = written.value(_FLAG), _own_method(written.model)
+    asked, own = written.value(_FLAG), _own_method(written.model) or _published_method(written)
     if asked is None or own is None or own not in _ALSO_TAKES:
         return
     if asked == own or asked in _ALSO_TAKES[own] or asked in _TAKES_OVER or asked == "gguf":
@@ -58,6 +64,12 @@ def quantization_mismatch(written: WrittenCommand) -> Iterator[Diagnosis]:
         f"leave {_FLAG} out: vLLM reads the method from the checkpoint",
         edit=remove_flag(_FLAG),
     )
+
+
+def _published_method(written: WrittenCommand) -> str | None:
+    """What a publisher's naming tells for sure."""
+    name = (written.parsed.model or "").lower()
+    return next((method for form, method in _PUBLISHED_METHODS if form.fullmatch(name)), None)
 
 
 def _own_method(model: ModelSpec | None) -> str | None:
@@ -75,13 +87,16 @@ def _own_method(model: ModelSpec | None) -> str | None:
 def quantization_contradicts_name(written: WrittenCommand) -> Iterator[Diagnosis]:
     """The name tells that the checkpoint is quantized, its config is not known, and the flag names one kernel or another tool."""
     asked, name = written.value(_FLAG), written.parsed.model or written.value("--model") or ""
-    if asked is None or _own_method(written.model) is not None or not _NAMED.search(name.rpartition("/")[2]):
+    own = _own_method(written.model) or _published_method(written)
+    if asked is None or own is not None or not _NAMED.search(name.rpartition("/")[2]):
         return
     published = name.lower().startswith(_COMPRESSED_TENSORS_PUBLISHERS) or any(
         f"/{publisher}" in name.lower() for publisher in _COMPRESSED_TENSORS_PUBLISHERS
     )
     if published and asked != "compressed-tensors" and _COMPRESSED_TENSORS_FORMS.search(name):
         why = "this publisher's checkpoints are compressed-tensors, and vLLM refuses another name"
+    elif (form := _contradicted_form(name.rpartition("/")[2], asked)) is not None:
+        why = f"the name says {form}, and {asked} reads no such checkpoint"
     elif asked.endswith("marlin"):
         why = f"{asked} is one kernel: where the checkpoint or the card does not suit it, vLLM refuses instead of taking another"
     else:
@@ -92,6 +107,25 @@ def quantization_contradicts_name(written: WrittenCommand) -> Iterator[Diagnosis
         f"leave {_FLAG} out: vLLM reads the method from the checkpoint and picks the best kernel",
         edit=remove_flag(_FLAG),
     )
+
+
+_COMMON = frozenset(("compressed-tensors", "quark", "torchao", "gguf", *_TAKES_OVER))
+_BY_NAME: Mapping[str, frozenset[str]] = {
+    "nvfp4": frozenset(("modelopt", "modelopt_fp4", "modelopt_mixed", "petit_nvfp4", "nvfp4", "fp_quant")),
+    "mxfp4": frozenset(("mxfp4", "gpt_oss_mxfp4", "modelopt")),
+    "awq": frozenset(("awq", *_ALSO_TAKES["awq"])),
+    "gptq": frozenset(("gptq", *_ALSO_TAKES["gptq"])),
+    "fp8": frozenset(("fp8", "fbgemm_fp8", "modelopt", "ptpc_fp8", "deepseek_v4_fp8")),
+}
+"""What a checkpoint may be read by whose name ends in, or holds, one of these forms."""
+
+
+def _contradicted_form(name: str, asked: str) -> str | None:
+    """The one form that a name says, where the flag's method reads none of that form."""
+    said = [form for form in _BY_NAME if re.search(rf"(?:^|[-_.]){form}(?:$|[-_.])", name, re.IGNORECASE)]
+    if len(said) != 1 or asked in _BY_NAME[said[0]] or asked in _COMMON:
+        return None
+    return said[0].upper()
 
 
 @rule(
