@@ -77,6 +77,17 @@ def test_the_reason_of_a_split_tells_what_another_would_cost() -> None:
     assert "; TP 2 x PP 2: " in why(plan, "--tp")
 
 
+def test_a_slow_link_and_long_prompts_make_stages() -> None:
+    goal = Goal(max_model_len=120_000, mean_input_tokens=100_000)
+    order = parse_gpus("4xRTX3090")
+    machine = machine_from(order.gpu, order.count, link="pcie3x4")
+    spec = load_model("llama-3.1-70b", "w4a16")
+    plan = make_plan(spec, machine, get_release("0.32.0"), [NamedGoal("main", goal)])
+    assert split_of(plan) == (1, 4, 1, 1)
+    assert "; TP 4: " in why(plan, "--tp")
+    assert "without all-reduces" in why(plan, "--pp")
+
+
 def test_replicas_are_explained_by_the_concurrency() -> None:
     assert "the 32 wanted requests" in why(plan_for("qwen3-8b", "4xRTX4090", _MANY_SHORT), "--dp")
 

@@ -13,7 +13,7 @@ _CLEARLY_FASTER = 1.25  # ranges are wide: less than this is no reason to leave 
 
 
 def choose_split(case: Case, usual: Decision, rivals: Sequence[Decision]) -> tuple[Decision, tuple[Choice, ...]]:
-    """`usual` has the largest TP. The reason names what the nearest other split would have cost."""
+    """`usual` has the largest TP. The reason names what it, or else the nearest other split, would have cost."""
     if not rivals:
         why = f"the most of {case.num_gpus} GPUs over which heads, vocabulary and state split evenly"
         return usual, _choices(case, usual, why)
@@ -23,6 +23,8 @@ def choose_split(case: Case, usual: Decision, rivals: Sequence[Decision]) -> tup
             best = rival if rival.is_better_than(best) else best
         elif _seconds(case, rival) * (_CLEARLY_FASTER if best is usual else 1.0) < _seconds(case, best) < inf:
             best = rival
+    if best is not usual and usual.fit.serves:
+        return best, _choices(case, best, _reason(case, best, [usual]))
     return best, _choices(case, best, _reason(case, best, [other for other in (usual, *rivals) if other is not best]))
 
 
