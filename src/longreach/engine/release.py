@@ -74,6 +74,7 @@ class Release:
     all_mode_adds_drafts: bool = False
     drafts_leave_all_mode: bool = False  # with a draft model, align instead
     aligned_states_take_drafts: bool = False  # prefix caching of states beside draft tokens
+    skipped_layers_align_blocks: bool = False  # a quantized page covers a block of a layer left at the model's dtype
     hybrids_cache_prefixes_by_default: bool = False
     hybrid_block_multiple_of_given: bool = False  # aligned to --block-size, before to the kernel alone
     hybrid_latent_block_multiple: int | None = None
@@ -167,7 +168,7 @@ _HISTORY: tuple[tuple[str, Mapping[str, Any]], ...] = (
         },
     ),
     ("0.24.0", {"attention_pages_pad": True}),
-    ("0.25.1", {"model_runner_v2_for": "dense"}),
+    ("0.25.1", {"model_runner_v2_for": "dense", "skipped_layers_align_blocks": True}),
     (
         "0.26.0",
         {

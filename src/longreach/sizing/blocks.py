@@ -78,7 +78,7 @@ def _hybrid_step(request: KvCacheRequest, block_size: int) -> int:
 def _cover_skipped_layers(request: KvCacheRequest, kv_format: KvFormat, plan: BlockPlan) -> BlockPlan:
     token = _skip_rule_bytes(request, kv_format)
     skipped = _skip_rule_bytes(request, get_kv_format("auto", request.model.dtype))
-    if skipped == token:
+    if skipped == token or not request.release.skipped_layers_align_blocks:
         return plan
     kernel = request.min_kernel_block_size
     step = max(kernel, plan.block_size)
