@@ -27,13 +27,14 @@ DIFFERENCES: dict[str, tuple[float, str]] = {
         (
             "apriel-1.6-15b ernie-4.5-vl-28b-a3b gemma-3n-e2b gemma-3n-e4b gemma-4-12b gemma-4-e2b gemma-4-e4b kimi-k2.5 "
             "kimi-k2.6 kimi-k2.7-code kimi-vl-a3b llama-4-maverick llama-4-scout minimax-m3 mistral-medium-3.5-128b "
-            "mistral-small-4-119b phi-4-multimodal step-3.7-flash step3-vl-10b"
+            "mistral-small-4-119b phi-4-multimodal step-3.7-flash step3-vl-10b "
+            "llava-1.5-7b llava-1.5-13b nemotron-3-nano-omni-30b-a3b intern-s2-preview"
         ),
     ),
     "MTP layers: not announced, announced but not published, or with shared embeddings": (
         0.045,
         (
-            "glm-4.6 glm-5 glm-5.1 hy3 ling-3.0-flash longcat-flash-chat mimo-v2-flash mimo-v2.5 mimo-v2.6-flash "
+            "glm-4.6 glm-5 glm-5.1 hy3 ling-3.0-flash longcat-flash-chat mimo-v2-flash mimo-v2.5 mimo-v2.5-pro mimo-v2.6-flash "
             "nemotron-3.5-lightning-30b-a3b step-3.5-flash"
         ),
     ),
@@ -43,7 +44,7 @@ DIFFERENCES: dict[str, tuple[float, str]] = {
 # fmt: off
 NO_TRAITS = (  # families whose weights are not described, and one whose experts are not known
     "ernie-4.5-vl-424b-a47b", "falcon-7b", "falcon-40b", "gpt2", "gpt2-medium", "minicpm-v-2.6", "minicpm-v-4",
-    "minicpm-v-4.5", "opt-125m", "opt-350m", "opt-1.3b", "opt-2.7b", "opt-6.7b", "opt-13b", "opt-30b", "phi-3.5-moe",
+    "minicpm-v-4.5", "opt-125m", "opt-350m", "opt-1.3b", "opt-2.7b", "opt-6.7b", "opt-13b", "opt-30b", "phi-2", "phi-3.5-moe",
     "phi-3.5-vision", "starcoder2-3b", "starcoder2-7b", "starcoder2-15b",
 )
 # fmt: on

@@ -126,7 +126,7 @@ _DENSE = (
     "qwen3_moe", "qwen3_vl_text", "qwen3_vl_moe_text", "qwen3_vl", "phi3", "phi4mm", "phimoe", "granite",
     "granitemoe", "granitemoeshared", "seed_oss", "smollm3", "apertus", "olmoe", "stablelm", "nemotron", "solar",
     "internlm2", "internlm3", "exaone", "gemma", "cohere", "falcon", "olmo2", "phi3_v",
-    "qwen2_5_omni_text", "qwen3_omni_moe_text", "starcoder2", "minicpmv",
+    "qwen2_5_omni_text", "qwen3_omni_moe_text", "starcoder2", "minicpmv", "phi",
 )
 _DENSE_WITH_MTP = ("glm4_moe", "ernie4_5_moe", "mimo", "hy_v3")
 _MTP_NOT_RUN = (  # their MTP layers have no class in vLLM

@@ -15,6 +15,7 @@ _STORED: tuple[tuple[str, QuantizationName | None], ...] = (
     (r"w4a8(-int8)?", "w4a8-int8"),
     (r"nvfp4(-\d+g)?", "nvfp4"),
     (r"mxfp4", "mxfp4"),
+    (r"(w8a8-)?mxfp8", "other"),
     (
         r"(ud-)?i?q[1-8](-[0-9k]|-xx?s|-[sml]|-nl|-xl|-gguf)*|gguf",
         "other",

@@ -81,7 +81,7 @@ TRAITS: tuple[WeightTraits, ...] = (
     WeightTraits(("exaone4",), _USUAL, "none", qk_norm="head"),
     WeightTraits(("exaone_moe",), _BIASED_ROUTER, "none", qk_norm="head", mtp="dense"),
     WeightTraits(("apertus",), FeedForwardTraits(matrices=2, layer_extra=2), "none", qk_norm="head"),
-    WeightTraits(("olmo2", "olmo3"), qk_norm="width"),
+    WeightTraits(("olmo2", "olmo3", "olmoe"), qk_norm="width"),
     WeightTraits(("cohere", "cohere2"), FeedForwardTraits(norms=1)),
     WeightTraits(("gemma2",), _FOUR_NORMS),
     WeightTraits(("gemma3_text",), _FOUR_NORMS, qk_norm="head"),
