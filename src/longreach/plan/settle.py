@@ -12,7 +12,7 @@ from longreach.plan.goal import Goal
 from longreach.plan.split import Split
 from longreach.plan.values import Choice
 from longreach.rules.speculation import has_local_argmax
-from longreach.units import format_tokens
+from longreach.units import ceil_div, format_tokens
 
 _LONGEST_TOKENS = 10**9  # a hundred times the longest context any published model claims
 
@@ -68,7 +68,7 @@ def settle(model: ModelSpec, machine: Machine, goal: Goal, trial: Trial) -> Sett
     max_num_seqs = goal.max_num_seqs
     if max_num_seqs is None:
         default = _default_of(default_max_num_seqs, machine, engine_gpus, 256)
-        max_num_seqs, why = _choose_max_num_seqs(goal, default, max_model_len)
+        max_num_seqs, why = _choose_max_num_seqs(goal, default, max_model_len, split.dp_size)
         max_num_seqs = min(max_num_seqs, max_num_batched_tokens)
         choices.append(Choice("--max-num-seqs", str(max_num_seqs), why))
     return Settled(
@@ -111,7 +111,11 @@ def parse_speculation(text: str | None) -> SpeculativeOptions | None:
     return SpeculativeOptions("mtp", int(count))
 
 
-def _choose_max_num_seqs(goal: Goal, default: int, max_model_len: int) -> tuple[int, str]:
+def _choose_max_num_seqs(goal: Goal, default: int, max_model_len: int, dp_size: int) -> tuple[int, str]:
+    if goal.concurrency is not None and dp_size > 2:
+        return 2 * ceil_div(
+            goal.concurrency, dp_size
+        ), "twice a replica's share of the wanted concurrency: they fill unevenly"
     if goal.concurrency is not None:
         return goal.concurrency, "the wanted concurrency"
     few = max(_RUNNING_TOKENS // max_model_len, 16)
