@@ -10,6 +10,7 @@ from tests.sizing.models import GEMMA_3_27B, GPT_OSS_20B, NEMOTRON_H_8B, QWEN3_3
 
 from longreach.engine.release import get_release
 from longreach.errors import UsageError
+from longreach.model.catalogue import load_catalogue_model
 from longreach.model.spec import Mamba2Layer, MlaLayer
 from longreach.sizing.kv_cache import concurrency_at, plan_kv_cache, size_kv_cache
 from longreach.sizing.startup import LONGEST_SEARCHED_TOKENS, _largest
@@ -164,3 +165,15 @@ def test_the_largest_length_is_found_in_few_probes() -> None:
 
     assert _largest(fits, LONGEST_SEARCHED_TOKENS) == 999_983
     assert len(probes) <= 2 * (999_983).bit_length() + 1
+
+
+def test_a_release_that_checks_the_first_group_alone_starts_what_it_cannot_hold() -> None:
+    model = load_catalogue_model("gpt-oss-120b")
+    request = KvCacheRequest(model, get_release("0.15.1"), 131_072, 2 * GIB)
+    capacity = size_kv_cache(request)
+    assert capacity.starts
+    assert not capacity.serves
+    assert capacity.max_concurrency < 1
+    assert capacity.needed_bytes_per_gpu > 2 * GIB
+    assert capacity.largest_max_model_len < 131_072
+    assert not size_kv_cache(replace(request, release=get_release("0.19.1"))).starts

@@ -130,10 +130,10 @@ def _check_names(goals: Sequence[NamedGoal]) -> None:
 
 
 def _verdict(planned: Sequence[PlannedInstance], findings: Sequence[Finding]) -> Verdict:
-    """`does_not_fit` when one instance is sure not to start; `unknown` when one cannot be counted."""
+    """`does_not_fit` when one instance is sure not to start, or to hold no request; `unknown` when one cannot be counted."""
     memories = [instance.plan.memory for instance in planned]
     capacities = [instance.plan.kv_cache for instance in planned]
-    refused = any(capacity is not None and not capacity.starts for capacity in capacities)
+    refused = any(capacity is not None and not capacity.serves for capacity in capacities)
     if refused or any(memory is not None and memory.fits is False for memory in memories):
         return "does_not_fit"
     if any(capacity is None for capacity in capacities):

@@ -221,8 +221,8 @@ def _kv_cache_dtypes(goal: Goal, machine: Machine) -> tuple[str, ...]:
 
 def _serves(way: _Try, setting: Setting) -> bool:
     goal = setting.goal
-    if not way.capacity.starts or goal.concurrency is None:
-        return way.capacity.starts
+    if not way.capacity.serves or goal.concurrency is None:
+        return way.capacity.serves
     tokens = min(setting.settled.mean_input_tokens + (goal.mean_output_tokens or 0), way.request.max_model_len)
     return concurrency_at(way.request, tokens) * setting.settled.split.dp_size >= goal.concurrency
 
@@ -232,7 +232,7 @@ def _nearest(ways: Sequence[_Try]) -> _Try:
     A narrower dtype that gains nothing is not taken.
     """
     sure = [way for way in ways if way.is_sure]
-    starting = [way for way in sure if way.capacity.starts] or [way for way in ways if way.capacity.starts]
+    starting = [way for way in sure if way.capacity.serves] or [way for way in ways if way.capacity.serves]
     return max(starting or ways, key=lambda way: (way.capacity.largest_max_model_len, way.capacity.max_concurrency))
 
 

@@ -20,7 +20,9 @@ _TWO_BYTE_KV = ("bfloat16", "float16")
 def kv_too_small_for_max_len(deployment: Deployment) -> Iterator[Diagnosis]:
     """The engine refuses to start unless one request of max-model-len fits the GPUs' KV cache."""
     capacity = deployment.capacity
-    if capacity is None or capacity.starts or _weights_fill_the_gpu(deployment):
+    if capacity is None or _weights_fill_the_gpu(deployment):
+        return
+    if capacity.starts if deployment.is_foreign else capacity.serves:
         return
     yield Diagnosis(
         f"max-model-len {deployment.max_model_len} does not fit the KV cache",

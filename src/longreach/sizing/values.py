@@ -80,6 +80,11 @@ class KvCapacity:
     refusal: str | None = None  # the sentence vLLM prints when it refuses
     estimate_reason: str | None = None
 
+    @property
+    def serves(self) -> bool:
+        """It starts, and the pool holds a request of max_model_len: releases 0.14 to 0.18 start some hybrids that cannot."""
+        return self.starts and self.num_blocks >= self.blocks_per_request
+
 
 @dataclass(frozen=True, slots=True)
 class TierCapacity:
