@@ -28,7 +28,7 @@ DIFFERENCES: dict[str, tuple[float, str]] = {
             "apriel-1.6-15b ernie-4.5-vl-28b-a3b gemma-3n-e2b gemma-3n-e4b gemma-4-12b gemma-4-e2b gemma-4-e4b kimi-k2.5 "
             "kimi-k2.6 kimi-k2.7-code kimi-vl-a3b llama-4-maverick llama-4-scout minimax-m3 mistral-medium-3.5-128b "
             "mistral-small-4-119b phi-4-multimodal step-3.7-flash step3-vl-10b "
-            "llava-1.5-7b llava-1.5-13b nemotron-3-nano-omni-30b-a3b intern-s2-preview"
+            "llava-1.5-7b llava-1.5-13b nemotron-3-nano-omni-30b-a3b"
         ),
     ),
     "MTP layers: not announced, announced but not published, or with shared embeddings": (
