@@ -85,6 +85,7 @@ def test_each_refusal_is_told_by_its_kind(line: str, version: str, kind: str) ->
     ("line", "version"),
     [
         ("m --swap-space 4", "0.17.1"),
+        ("m --disable-log-requests --disable-prefix-caching --enable-cascade-attn", "0.33.0"),
         ("m --kv-cache-memory 10G", "0.10.2"),
         ("--model m --port 1", "0.11.2"),
         ("--served-model-name x --port 1", "0.16.0"),
@@ -141,6 +142,7 @@ def test_an_open_variable_is_never_a_problem(line: str) -> None:
         ("m --max-modle-len 4096", "--max-model-len"),
         ("m -max-model-len 4096", "--max-model-len"),
         ("m -tp4", "-tp=4"),
+        ("m --disable-prefix-caching", "--no-enable-prefix-caching"),
         ("m --tool-call-parser-plugin p.py", "--tool-parser-plugin"),
         ("m --enforce-eager=false", "--no-enforce-eager"),
         ("m -cc.cudagraph_mod=NONE", "cudagraph_mode"),
@@ -163,6 +165,13 @@ def test_a_flag_says_in_which_releases_it_exists() -> None:
     (problem,) = parse("m --rope-scaling '{}'").problems
     assert "from 0.8.5.post1 to 0.11.0" in problem.why
     assert problem.suggestion == ("--hf-overrides",)
+
+
+def test_from_0_33_on_enable_and_disable_are_halves_of_one_flag() -> None:
+    parsed = parse("m --disable-log-requests --enable-prefix-caching --disable-prefix", "0.33.0")
+    assert (parsed.is_on("--enable-log-requests"), parsed.is_on("--enable-prefix-caching")) == (False, False)
+    (problem,) = parse("m --disable-log-requests").problems
+    assert "from 0.8.5.post1 to 0.16.0 and in 0.33.0" in problem.why
 
 
 def test_dotted_keys_merge_into_one_object_and_win_over_a_whole_one() -> None:

@@ -72,7 +72,7 @@ FLAG_SPANS = {
     "--cuda-graph-sizes": ("0.9.2", "0.12.0"),
     "--max-cudagraph-capture-size": ("0.11.2", None),
     "--task": ("0.8.5.post1", "0.12.0"),
-    "--disable-log-requests": ("0.8.5.post1", "0.16.0"),
+    "--enable-log-requests": ("0.10.1.1", None),
     "--kv-offloading-size": ("0.11.2", None),
     "--attention-backend": ("0.13.0", None),
     "--language-model-only": ("0.17.1", None),
@@ -92,6 +92,12 @@ def test_option_comes_and_goes_with_its_releases(flag: str) -> None:
     releases = releases_with_flag(flag)
     assert (releases[0], releases[-1]) == (first, last or NEWEST)
     assert releases == REGISTRY_VERSIONS[REGISTRY_VERSIONS.index(first) :][: len(releases)], "without a gap"
+
+
+def test_0_33_pairs_enable_with_disable() -> None:
+    releases = releases_with_flag("--disable-log-requests")
+    assert (releases[-2:], releases_with_flag("--disable-prefix-caching")) == (("0.16.0", "0.33.0"), ("0.33.0",))
+    assert get_registry("0.33.0").flags["--disable-cascade-attn"].inverses == ("--enable-cascade-attn",)
 
 
 NAME_SPANS: list[tuple[Family, str, str, str | None]] = [

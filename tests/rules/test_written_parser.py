@@ -37,6 +37,7 @@ def mended(line: str, version: str = "0.32.0") -> str:
         ("m --tool-call-parser-plugin p.py", "m --tool-parser-plugin p.py"),
         ("m --guided-decoding-backend xgrammar", "m --structured-outputs-config.backend xgrammar"),
         ("m --disable-mm-preprocessor-cache", "m --mm-processor-cache-gb 0"),
+        ("m --disable-prefix-caching", "m --no-enable-prefix-caching"),
         ("m --task embed", "m --runner pooling --convert embed"),
         ("m --max-modle-len 4096", "m --max-model-len 4096"),
         ("m -tp4 -language-model-only", "m --tensor-parallel-size 4 --language-model-only"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.registry.families import read_families, read_former_architectures
+from tools.registry.interpreter import Interpreter
 from tools.registry.offload import read_offload_keys
 from tools.registry.options import read_options, start
 from tools.registry.settings import read_settings, read_strict_settings
@@ -37,9 +38,18 @@ def read_release(folder: Path) -> Sections:
         "strict_settings": dict.fromkeys(read_strict_settings(typed, classes, called), 1),
         "offload_keys": read_offload_keys(typed),
         "former_architecture": read_former_architectures(typed),
+        "traits": dict.fromkeys(read_traits(running), 1),
     }
     _name_lists(sections, families)
     return sections | {family: dict.fromkeys(names, 1) for family, names in families.items()}
+
+
+def read_traits(interpreter: Interpreter) -> list[str]:
+    """What the release's parser does to every option of a kind, by our own names."""
+    pairs = interpreter.import_value(
+        "vllm.utils.argparse_utils.EnableDisableAction"
+    )  # `--disable-x` beside `--enable-x`
+    return ["enable_disable_pairs"] if isinstance(pairs, type) else []
 
 
 def _name_lists(sections: Mapping[str, Mapping[str, Any]], families: Mapping[str, set[str]]) -> None:

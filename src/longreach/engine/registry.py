@@ -65,7 +65,8 @@ class FlagEntry:
     name: str  # the canonical long name: "--max-model-len"
     kind: FlagKind
     nargs: str = "1"  # values it takes: "0", "1", "?", "*", "+"
-    aliases: tuple[str, ...] = ()  # every other spelling, `--no-` halves excepted
+    aliases: tuple[str, ...] = ()  # every other spelling, those that turn it off excepted
+    inverses: tuple[str, ...] = ()  # what turns it off beside the `--no-` halves: `--disable-x` of `--enable-x`
     choices: tuple[str | int, ...] = ()  # the parser refuses every other value; empty: it refuses none
     known: tuple[str | int, ...] = ()  # names that are checked after parsing, where the source lists them
     default: Any = None
@@ -80,10 +81,11 @@ class FlagEntry:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """Every option string, `--no-` halves included."""
+        """Every option string, those that turn it off included."""
         own = (self.name, *self.aliases)
         pair = self.kind == "bool"
-        return (*own, *(f"--no-{name.removeprefix('--')}" for name in own if pair and name.startswith("--")))
+        halves = (f"--no-{name.removeprefix('--')}" for name in own if pair and name.startswith("--"))
+        return (*own, *halves, *self.inverses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,17 @@ def _flag(name: str, entry: _Entry, sections: _Sections) -> FlagEntry:
         values.setdefault("default", False)
     if name in _FAMILY_OF_FLAG and not values.get("choices"):
         values["known"] = _list_names(_FAMILY_OF_FLAG[name], sections)
+    if values["kind"] == "bool" and "enable_disable_pairs" in sections.get("traits", ()):
+        values["inverses"] = tuple(filter(None, map(_inverse, (name, *values.get("aliases", ())))))
     return FlagEntry(name=name, **values)
+
+
+def _inverse(spelling: str) -> str | None:
+    """`--disable-x` of `--enable-x`, and the other way round."""
+    for prefix, other in (("--enable-", "--disable-"), ("--disable-", "--enable-")):
+        if spelling.startswith(prefix):
+            return other + spelling.removeprefix(prefix)
+    return None
 
 
 def _values(entry: _Entry, sections: _Sections) -> dict[str, Any]:

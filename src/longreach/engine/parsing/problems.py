@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from longreach.engine.parsing.parsed import ParseProblem, Use
 from longreach.engine.parsing.successors import Successor, find_successor
-from longreach.engine.registry import Registry, releases_with_flag
+from longreach.engine.registry import REGISTRY_VERSIONS, Registry, releases_with_flag
 
 
 def unknown_flag(use: Use, candidates: Sequence[str], registry: Registry) -> ParseProblem:
@@ -44,8 +44,12 @@ _FIRST = "0.8.5"
 
 
 def _span(releases: Sequence[str]) -> str:
-    first, last = releases[0], releases[-1]
-    return f"in {first}" if first == last else f"from {first} to {last}"
+    """`from 0.8.5.post1 to 0.16.0 and in 0.33.0`: each unbroken run."""
+    places = [REGISTRY_VERSIONS.index(version) for version in releases]
+    starts = [place for place in places if place - 1 not in places]
+    ends = [place for place in places if place + 1 not in places]
+    runs = [(REGISTRY_VERSIONS[start], REGISTRY_VERSIONS[end]) for start, end in zip(starts, ends, strict=True)]
+    return " and ".join(f"in {first}" if first == last else f"from {first} to {last}" for first, last in runs)
 
 
 def _fix(successor: Successor, name: str) -> str:
@@ -54,17 +58,23 @@ def _fix(successor: Successor, name: str) -> str:
     return f"remove {name}" if successor.name is None else f"use {successor.name} instead of {name}"
 
 
+_OFF = ("--no-", "--disable-")
+
+
 def _near(use: Use, registry: Registry, why: str) -> ParseProblem:
     name = use.spelling
-    near = _respelled(name, registry) or get_close_matches(name, registry.spellings(), n=3, cutoff=0.75)
+    alike = [word for word in registry.spellings() if word.startswith(_OFF) is name.startswith(_OFF)]
+    near = _respelled(name, registry) or get_close_matches(name, alike, n=3, cutoff=0.75)
     fix = f"did you mean {' or '.join(near)}?" if near else f"remove {name}"
     return ParseProblem("unknown_flag", f"vLLM {registry.version} has no {name}", why, fix, use, suggestion=tuple(near))
 
 
 def _respelled(name: str, registry: Registry) -> list[str]:
-    """`-max-model-len` with its second dash, `-tp4` as `-tp=4`."""
+    """`-max-model-len` with its second dash, `-tp4` as `-tp=4`, `--disable-x` as the other half of `--enable-x`."""
     if name.startswith("--"):
-        return []
+        halves = ((f"--{one}-", f"--no-{other}-") for one, other in (("disable", "enable"), ("enable", "disable")))
+        meant = [half + name.removeprefix(one) for one, half in halves if name.startswith(one)]
+        return [word for word in meant if registry.find(word) is not None]
     if registry.find(f"-{name}") is not None:
         return [f"-{name}"]
     glued = _SHORT_WITH_NUMBER.fullmatch(name)

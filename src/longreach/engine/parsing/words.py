@@ -64,7 +64,9 @@ def move_model(words: Sequence[Word], dialect: Dialect) -> list[Word]:
 
 
 def _is_model_option(text: str, dialect: Dialect) -> bool:
-    return bool(_MODEL_OPTION.match(text)) if dialect.model_option else text == "--model"
+    if dialect.name_needs_model:  # the two came together
+        return _MODEL_OPTION.match(text) is not None
+    return text == "--model" or (dialect.model_option and text.startswith("--model="))
 
 
 def _move(words: Sequence[Word], index: int, dialect: Dialect) -> list[Word]:
