@@ -96,7 +96,7 @@ def _at_once(decision: Decision, case: Case) -> float | None:
 def _starts(decision: Decision) -> bool:
     capacity = decision.fit.capacity
     return (
-        capacity is not None and capacity.starts and decision.rope.reachable and decision.fit.memory.fits is not False
+        capacity is not None and capacity.serves and decision.rope.reachable and decision.fit.memory.fits is not False
     )
 
 

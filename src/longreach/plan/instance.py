@@ -17,12 +17,13 @@ from longreach.plan.goal import Goal, NamedGoal
 from longreach.plan.options import choose_options
 from longreach.plan.release_fit import fit_to_release, goal_for_release, with_older_rope
 from longreach.plan.settle import Settled
-from longreach.plan.speed import forecast_instance
+from longreach.plan.speed import InstanceSpeed, forecast_instance
 from longreach.plan.tiers import concurrency_at_mean_input, planned_tiers, size_tiers
 from longreach.plan.values import Choice, InstancePlan
 from longreach.rules.concurrency import useful_max_num_seqs
 from longreach.rules.deployment import Deployment
 from longreach.sizing.kv_cache import concurrency_at
+from longreach.sizing.values import RopePlan, TierCapacity
 from longreach.units import format_tokens
 
 _VISIBLE_DEVICES = {"cuda": "CUDA_VISIBLE_DEVICES", "rocm": "HIP_VISIBLE_DEVICES"}
@@ -39,49 +40,82 @@ class PlannedInstance:
     decision: Decision
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """An instance with everything about it decided, before it is told as a plan and looked at by the rules."""
+
+    case: Case
+    own_model: ModelSpec  # in the type of its checkpoint, which the card may not have
+    settled: Settled
+    rope: RopePlan
+    fit: Fit
+    options: EngineOptions
+    gpus: tuple[int, ...]
+    tiers: tuple[TierCapacity, ...]
+    speed: InstanceSpeed
+
+
 def plan_instance(
     named: NamedGoal, model: ModelSpec, machine: Machine, release: Release, gpus: Sequence[int]
 ) -> PlannedInstance:
     """Plan one instance on the first of `gpus` that it needs."""
     extra = read_extra(named.goal.extra_args, release)
     goal, release_choices = goal_for_release(named.goal, release, machine.device_type)
-    own_model, model = model, with_dtype(model, extra, machine.gpu)
-    case = Case(model, machine, release, goal, len(gpus), extra)
+    case = Case(with_dtype(model, extra, machine.gpu), machine, release, goal, len(gpus), extra)
     decision = decide(case)
-    rope, fit = decision.rope, decision.fit
-    settled = _within_cache(decision.settled, goal, fit)
-    options, option_choices = choose_options(model, machine, goal, settled, rope, fit)
-    probe = Deployment(own_model, machine, release, options, settled.max_model_len, 1, 1)
+    settled = _within_cache(decision.settled, goal, decision.fit)
+    options, option_choices = choose_options(case.model, machine, goal, settled, decision.rope, decision.fit)
+    probe = Deployment(model, machine, release, options, settled.max_model_len, 1, 1)
     options, lacking = fit_to_release(options, probe)
     own_gpus = tuple(gpus[: settled.split.num_gpus]) if machine.device_type != "cpu" else ()
-    options = _on_gpus(with_extra(options, extra), own_gpus, machine)
-    tiers = size_tiers(fit, goal, settled)
-    speed = forecast_instance(model, machine, goal, settled, fit)
-    rendered = with_older_rope(options, release)
-    command = render_command(rendered, release)
-    plan = InstancePlan(
-        name=named.name,
+    drawn = _Drawn(
+        case=case,
+        own_model=model,
+        settled=settled,
+        rope=decision.rope,
+        fit=decision.fit,
+        options=_on_gpus(with_extra(options, extra), own_gpus, machine),
+        gpus=own_gpus,
+        tiers=size_tiers(decision.fit, goal, settled),
+        speed=forecast_instance(case.model, machine, goal, settled, decision.fit),
+    )
+    left_out = {choice.option for choice in lacking}
+    kept = tuple(choice for choice in option_choices if choice.option not in left_out)
+    choices = release_choices + decision.choices + settled.choices + decision.fit.choices + kept + lacking
+    return PlannedInstance(_told(named.name, drawn), _deployment(drawn), choices + drawn.speed.choices, case, decision)
+
+
+def _told(name: str, drawn: _Drawn) -> InstancePlan:
+    goal, settled, fit = drawn.case.goal, drawn.settled, drawn.fit
+    rendered = with_older_rope(drawn.options, drawn.case.release)
+    command = render_command(rendered, drawn.case.release)
+    return InstancePlan(
+        name=name,
         argv=command.argv,
         env=dict(command.env),
         shell=render_shell(command),
-        host=options.host,
-        port=options.port,
-        gpu_indices=own_gpus,
+        host=rendered.host,
+        port=rendered.port,
+        gpu_indices=drawn.gpus,
         max_model_len=settled.max_model_len,
         options=rendered,
         kv_cache=fit.capacity,
         memory=fit.memory,
-        rope=rope,
-        tiers=planned_tiers(tiers, speed.tiers),
-        tier_forecasts=speed.tiers,
-        speed=speed.forecasts,
-        concurrency_at_mean_input=concurrency_at_mean_input(fit, goal, settled, tiers),
+        rope=drawn.rope,
+        tiers=planned_tiers(drawn.tiers, drawn.speed.tiers),
+        tier_forecasts=drawn.speed.tiers,
+        speed=drawn.speed.forecasts,
+        concurrency_at_mean_input=concurrency_at_mean_input(fit, goal, settled, drawn.tiers),
     )
-    deployment = Deployment(
-        model=own_model,
-        machine=machine,
-        release=release,
-        options=options,
+
+
+def _deployment(drawn: _Drawn) -> Deployment:
+    goal, settled, fit = drawn.case.goal, drawn.settled, drawn.fit
+    return Deployment(
+        model=drawn.own_model,
+        machine=drawn.case.machine,
+        release=drawn.case.release,
+        options=drawn.options,
         max_model_len=settled.max_model_len,
         max_num_batched_tokens=settled.max_num_batched_tokens,
         max_num_seqs=settled.max_num_seqs,
@@ -90,28 +124,18 @@ def plan_instance(
         mean_output_tokens=goal.mean_output_tokens,
         capacity=fit.capacity,
         memory=fit.memory,
-        rope=rope,
-        tiers=tiers,
-        speed=speed.forecasts,
-        tier_forecasts=speed.tiers,
+        rope=drawn.rope,
+        tiers=drawn.tiers,
+        speed=drawn.speed.forecasts,
+        tier_forecasts=drawn.speed.tiers,
         ttft_wish_s=goal.ttft_wish_s,
         kv_request=fit.request,
     )
-    choices = (
-        *release_choices,
-        *decision.choices,
-        *settled.choices,
-        *fit.choices,
-        *(choice for choice in option_choices if choice.option not in {lack.option for lack in lacking}),
-        *lacking,
-        *speed.choices,
-    )
-    return PlannedInstance(plan, deployment, choices, case, decision)
 
 
 def _within_cache(settled: Settled, goal: Goal, fit: Fit) -> Settled:
     """A chosen limit stays within what the KV cache can use: blocks for recurrent state, requests of mean length."""
-    if goal.max_num_seqs is not None or fit.capacity is None or fit.request is None or not fit.capacity.starts:
+    if goal.max_num_seqs is not None or fit.capacity is None or fit.request is None or not fit.capacity.serves:
         return settled
     tokens = min(settled.mean_input_tokens + (goal.mean_output_tokens or 0), settled.max_model_len)
     held, num_blocks = int(concurrency_at(fit.request, tokens)), fit.capacity.num_blocks

@@ -45,7 +45,7 @@ def row_of(settings: dict[str, str], plan: Plan) -> SweepRow:
     instance = plan.instances[0]
     cache, figures, speed = instance.kv_cache, instance.concurrency_at_mean_input, instance.speed[0]
     at_once = None if figures is None or figures.gpu is None else figures.gpu * instance.options.data_parallel_size
-    starts = cache is not None and cache.starts
+    starts = cache is not None and cache.serves
     return SweepRow(
         settings=settings,
         verdict=plan.verdict,

@@ -235,7 +235,7 @@ def _figures(asked: MixRequest, instance: PlannedInstance, prompt: PromptClass) 
     speed = forecast_speed(replace(longest, prompt_tokens=prompt.prompt_tokens))
     request, capacity = decision.fit.request, decision.fit.capacity
     at_once = None
-    if request is not None and capacity is not None and capacity.starts:
+    if request is not None and capacity is not None and capacity.serves:
         tokens = min(prompt.prompt_tokens + asked.answer_tokens, request.max_model_len)
         at_once = concurrency_at(request, tokens) * decision.settled.split.dp_size
     return ClassFigures(

@@ -50,6 +50,9 @@ def _reason(instance: InstancePlan) -> str:
             else "no length starts"
         )
         return f"{instance.name}: vLLM refuses to start: it needs {needed} of KV cache{where} and has {available}; {longest}"
+    if not cache.serves:
+        blocks = f"takes {cache.blocks_per_request} blocks of {cache.num_blocks}"
+        return f"{instance.name}: vLLM starts, and no request of that length ever runs: it {blocks}"
     hedge = "; whether the card has that much left cannot be told (LR102)" if _is_doubtful(instance) else ""
     return f"{instance.name}: needs {needed} of KV cache{where} to start, has {available}{hedge}"
 
