@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.sizing.models import QWEN3_NEXT_80B, QWEN35_27B
+from tests.sizing.models import NEMOTRON_H_8B, QWEN3_NEXT_80B, QWEN35_27B
 
 from longreach.engine.release import get_release
 from longreach.errors import UsageError
@@ -17,7 +17,7 @@ from longreach.model.spec import (
     RecurrentLayer,
     ShortConvLayer,
 )
-from longreach.sizing.state import state_bytes_per_gpu, states_per_request
+from longreach.sizing.state import state_bytes_per_gpu, state_mode, states_per_request
 from longreach.sizing.values import KvCacheRequest
 
 WIDE_STATE = 48 * 128 * 128
@@ -108,3 +108,36 @@ def test_an_unknown_state_dtype_is_refused() -> None:
     with pytest.raises(UsageError) as raised:
         state_bytes_per_gpu(GDN, request(mamba_ssm_cache_dtype="float23"))
     assert "float32" in raised.value.fix
+
+
+def test_aligned_states_beside_drafts_do_not_start_before_0_17() -> None:
+    request = KvCacheRequest(QWEN35_27B, get_release("0.16.0"), 4096, 2**34, num_speculative_tokens=2)
+    with pytest.raises(UsageError, match="keeps no prefixes of this hybrid model beside draft tokens"):
+        state_mode(request)
+    assert state_mode(replace(request, release=get_release("0.17.1"))) == "align"
+    assert state_mode(replace(request, release=get_release("0.11.0"))) == "none"
+
+
+@pytest.mark.parametrize(
+    ("release", "asked", "drafts", "mode"),
+    [
+        ("0.13.0", None, 0, "all"),
+        ("0.18.1", None, 0, "all"),
+        ("0.20.2", None, 2, "align"),
+        ("0.28.0", None, 0, "align"),
+        ("0.28.0", "all", 0, "all"),
+        ("0.32.0", "all", 0, "align"),
+    ],
+)
+def test_mamba_models_keep_every_state_where_the_release_does(
+    release: str, asked: str | None, drafts: int, mode: str
+) -> None:
+    request = KvCacheRequest(
+        NEMOTRON_H_8B,
+        get_release(release),
+        4096,
+        2**34,
+        mamba_cache_mode=asked,
+        num_speculative_tokens=drafts,
+    )
+    assert state_mode(request) == mode
