@@ -16,6 +16,7 @@ from longreach.rules import (
     multimodal,
     outside_share,
     scheduler,
+    written_backend,
     written_drafts,
     written_hybrid,
     written_kv,
@@ -472,6 +473,39 @@ _DRAFTS = (
 
 _NESTED = f'{{"rope_parameters": {{{_YARN_VL}}}}}'
 
+_BACKENDS = (
+    Case(
+        written_backend.named_backend_not_valid,
+        line("qwen3-8b", "--attention-backend FLASHMLA"),
+        (
+            line("deepseek-v3", "--attention-backend FLASHMLA"),
+            line("qwen3-8b", "--attention-backend FLASH_ATTN"),
+            line("qwen3-8b", "--attention-backend auto"),
+            written("VLLM_ATTENTION_BACKEND=FLASHMLA qwen3-8b", model=load_model("qwen3-8b")),
+            written(
+                "VLLM_MLA_DISABLE=1 deepseek-v3 --attention-backend TRITON_ATTN",
+                "0.11.2",
+                model=load_model("deepseek-v3"),
+            ),
+        ),
+    ),
+    Case(
+        written_backend.no_backend_for_sparse_attention,
+        line("deepseek-v3.2", "-tp 8", gpus="8xA100-SXM4-80GB"),
+        (
+            line("deepseek-v3.2", "-tp 8", gpus="8xH200"),
+            line("deepseek-v3", "-tp 8", gpus="8xA100-SXM4-80GB"),
+            line("deepseek-v3.2", "-tp 8"),
+            line("glm-5.3", "-tp 8", "0.32.0", gpus="8xRTX5090"),
+            line(
+                "deepseek-v3.2",
+                """--hf-overrides '{"architectures": ["DeepseekV3ForCausalLM"]}'""",
+                gpus="8xA100-SXM4-80GB",
+            ),
+        ),
+    ),
+)
+
 _PLATFORMS = (
     Case(
         written_platform.backend_not_on_platform,
@@ -500,4 +534,4 @@ _PLATFORMS = (
 )
 
 DEPLOYMENT_CASES = _DEPLOYMENTS
-COMMAND_CASES = (*_ROPE, *_HYBRIDS, *_WEIGHTS, *_KV, *_DRAFTS, *_PLATFORMS)
+COMMAND_CASES = (*_ROPE, *_HYBRIDS, *_WEIGHTS, *_KV, *_DRAFTS, *_BACKENDS, *_PLATFORMS)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from longreach.hardware.spec import GpuSpec
 from longreach.model.spec import AttentionLayer, IndexerLayer, MlaLayer, ModelSpec
 from longreach.rules.edit import set_flag
+from longreach.rules.named_backend import has_flash_attention_2, named_backend
 from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand
 
@@ -228,10 +229,10 @@ def e5m2_kv_on_fp8_checkpoint(written: WrittenCommand) -> Iterator[Diagnosis]:
 )
 def fp8_kv_on_flash_attention_2(written: WrittenCommand) -> Iterator[Diagnosis]:
     """FlashAttention 3 reads FP8, on Hopper; newer versions on datacenter Blackwell. Other cards have the second."""
-    gpu, backend = _gpu(written), _backend(written)
-    if gpu is None or gpu.vendor != "NVIDIA" or backend != "FLASH_ATTN" or not _dtype(written).startswith("fp8"):
+    gpu = _gpu(written)
+    if gpu is None or named_backend(written) != "FLASH_ATTN" or not _dtype(written).startswith("fp8"):
         return
-    if gpu.compute_capability.partition(".")[0] in ("9", "10"):
+    if not has_flash_attention_2(written):
         return
     yield Diagnosis(
         f"attention backend FLASH_ATTN does not store {_dtype(written)} KV on {gpu.name}",
@@ -244,7 +245,7 @@ def fp8_kv_on_flash_attention_2(written: WrittenCommand) -> Iterator[Diagnosis]:
 @rule("LR133", "warning", "fp8_e4m3_needs_sm89", "Triton compiles no e4m3 below compute capability 8.9")
 def fp8_e4m3_needs_sm89(written: WrittenCommand) -> Iterator[Diagnosis]:
     """FlashInfer converts it on older cards, Triton does not."""
-    gpu, backend = _gpu(written), _backend(written)
+    gpu, backend = _gpu(written), named_backend(written)
     if gpu is None or gpu.vendor != "NVIDIA" or backend not in ("TRITON_ATTN", "TRITON_ATTN_VLLM_V1", "TRITON_MLA"):
         return
     if _dtype(written) not in ("fp8", "fp8_e4m3") or int(gpu.compute_capability.replace(".", "")) >= _E4M3_CAPABILITY:
@@ -260,10 +261,6 @@ def fp8_e4m3_needs_sm89(written: WrittenCommand) -> Iterator[Diagnosis]:
 def _is_plain_fp8(written: WrittenCommand, model: ModelSpec) -> bool:
     """Whether quant_method is fp8 for sure, not compressed-tensors."""
     return model.weights.quant_method == "fp8" or (written.parsed.model or "").lower().startswith(_PLAIN_FP8_PUBLISHERS)
-
-
-def _backend(written: WrittenCommand) -> str:
-    return (written.value("--attention-backend") or written.variable("VLLM_ATTENTION_BACKEND") or "").upper()
 
 
 RULES: tuple[CommandRule, ...] = (

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from longreach.hardware.spec import GpuSpec
 from longreach.model.catalogue import catalogue_config, catalogue_names
+from longreach.rules.named_backend import named_backend
 from longreach.rules.overrides import overrides_of
 from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand
@@ -34,8 +35,7 @@ def _gpu(written: WrittenCommand) -> GpuSpec | None:
 )
 def backend_not_on_platform(written: WrittenCommand) -> Iterator[Diagnosis]:
     """NVIDIA's kernels on AMD, and the other way round."""
-    backend = (written.value("--attention-backend") or written.variable("VLLM_ATTENTION_BACKEND") or "").upper()
-    gpu = _gpu(written)
+    backend, gpu = named_backend(written), _gpu(written)
     if gpu is None or not backend:
         return
     wrong = backend in _CUDA_ONLY if gpu.vendor == "AMD" else backend.startswith("ROCM_") and gpu.vendor == "NVIDIA"
