@@ -106,6 +106,22 @@ def test_hybrids_offload_only_with_prefix_caching() -> None:
         cpu_tier(replace(HYBRID, prefix_caching=False))
 
 
+def test_several_groups_offload_from_0_21_on() -> None:
+    older = replace(HYBRID, release=get_release("0.20.2"), prefix_caching=True)
+    with pytest.raises(UsageError, match=r"vLLM 0\.20\.2 has no offload tier for this model"):
+        cpu_tier(older)
+    assert cpu_tier(replace(older, release=get_release("0.21.0"))).num_chunks
+
+
+def test_chunks_are_not_padded_before_0_23() -> None:
+    three_layers = replace(FP8_TP4, model=spec("odd", QWEN3_32B.layers[:3]), tp_size=1, block_size=1)
+    sizes = {}
+    for version in ("0.22.1", "0.23.0"):
+        odd = replace(three_layers, release=get_release(version), kv_cache_dtype="int4_per_token_head")
+        sizes[version] = chunk_bytes_per_engine(size_kv_cache(odd), odd)
+    assert sizes == {"0.22.1": 3264, "0.23.0": 4096}
+
+
 def test_a_chunk_holds_at_least_one_block() -> None:
     with pytest.raises(UsageError, match="blocks per chunk 0"):
         cpu_tier(FP8_TP4, blocks_per_chunk=0)
