@@ -104,6 +104,19 @@ def test_chunks_shrink_before_the_kv_dtype_does() -> None:
     assert "the goal does not fit" in why(plan, "--max-num-batched-tokens")
 
 
+@pytest.mark.parametrize(("version", "chunk"), [("0.22.1", 4096), ("0.32.0", 2048)])
+def test_a_chunk_holds_a_block_of_recurrent_state_where_the_release_needs_it(version: str, chunk: int) -> None:
+    order = parse_gpus("1xRTX-4090-48GB-(modified)")
+    model, machine = load_model("qwen3.5-35b-a3b", "fp8"), machine_from(order.gpu, order.count)
+    goal = Goal(max_model_len=131_072, kv_cache_dtype="fp8_e4m3")
+    plan = make_plan(model, machine, get_release(version), [NamedGoal("main", goal)])
+    cache = plan.instances[0].kv_cache
+    assert cache is not None
+    assert cache.block_size > 2048
+    assert plan.instances[0].options.max_num_batched_tokens == chunk
+    assert plan.verdict == "fits"
+
+
 @pytest.mark.parametrize(
     ("model", "weights", "gpus"),
     [("glm-4.5-air", "fp8", "4xH100"), ("mimo-7b", None, "1xRTX4090"), ("deepseek-v3", None, "8xH200")],

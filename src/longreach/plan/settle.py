@@ -61,7 +61,9 @@ def settle(model: ModelSpec, machine: Machine, goal: Goal, trial: Trial) -> Sett
     if max_num_batched_tokens is None:
         default = default_chunk_tokens(machine, engine_gpus)
         max_num_batched_tokens, why = trial.chunk_tokens or default, "vLLM's default for this device"
-        if max_num_batched_tokens != default:
+        if max_num_batched_tokens > default:
+            why = f"a step must hold one block of recurrent state, and {format_tokens(default)} tokens, the default, do not"
+        elif max_num_batched_tokens < default:
             why = f"with {format_tokens(default)}, vLLM's default for this device, the goal does not fit"
         why += "; a prompt is read in chunks of this size"
         choices.append(Choice("--max-num-batched-tokens", format_tokens(max_num_batched_tokens), why))
