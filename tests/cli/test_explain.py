@@ -19,6 +19,6 @@ def test_explain_without_a_code_lists_them_all(longreach: Longreach) -> None:
 
 
 def test_an_unknown_code_is_wrong_usage(longreach: Longreach) -> None:
-    code, _, err = longreach("explain", "LR999")
+    code, _, err = longreach("explain", "LR000")
     assert code == 2
     assert "fix:" in err

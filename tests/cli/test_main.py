@@ -12,7 +12,7 @@ PLAN = (sys.executable, "-m", "longreach", "plan", "qwen3-8b", "--gpus", "1xH100
 
 
 @pytest.mark.parametrize(
-    "argv", [("plan", "qwen3-8b", "--port", "0"), ("plan",), ("plna",), ("explain", "LR999")], ids=" ".join
+    "argv", [("plan", "qwen3-8b", "--port", "0"), ("plan",), ("plna",), ("explain", "LR000")], ids=" ".join
 )
 def test_wrong_usage_is_a_document_too(longreach: Longreach, argv: tuple[str, ...]) -> None:
     code, out, err = longreach(*argv, "--json")
