@@ -471,6 +471,30 @@ _DRAFTS = (
     ),
 )
 
+_HEAD = (
+    '{"method": "eagle3", "model": "RedHatAI/Llama-3.3-70B-Instruct-speculator.eagle3", "num_speculative_tokens": 3}'
+)
+_LATER_DRAFTS = (
+    Case(
+        written_drafts.draft_model_not_supported,
+        written(f"m --speculative-config '{_SAME_DRAFT}'", "0.14.1"),
+        (
+            written(f"m --speculative-config '{_SAME_DRAFT}'", "0.15.1"),
+            written(f"m --speculative-config '{_SAME_DRAFT}'", "0.9.2"),
+            written(f"m --speculative-config '{_HEAD}'", "0.14.1"),
+        ),
+    ),
+    Case(
+        written_drafts.draft_of_another_model,
+        _drafting("qwen3-32b", _HEAD),
+        (
+            _drafting("llama-3.3-70b", _HEAD),
+            _drafting("qwen3-32b", _HEAD.replace("Llama-3.3-70B-Instruct-speculator.eagle3", "my-head")),
+            _drafting("qwen3.6-27b", _DFLASH),
+        ),
+    ),
+)
+
 _NESTED = f'{{"rope_parameters": {{{_YARN_VL}}}}}'
 
 _BACKENDS = (
@@ -534,4 +558,4 @@ _PLATFORMS = (
 )
 
 DEPLOYMENT_CASES = _DEPLOYMENTS
-COMMAND_CASES = (*_ROPE, *_HYBRIDS, *_WEIGHTS, *_KV, *_DRAFTS, *_BACKENDS, *_PLATFORMS)
+COMMAND_CASES = (*_ROPE, *_HYBRIDS, *_WEIGHTS, *_KV, *_DRAFTS, *_LATER_DRAFTS, *_BACKENDS, *_PLATFORMS)

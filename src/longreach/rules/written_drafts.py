@@ -1,5 +1,6 @@
-"""Drafts against the model that they draft for: LR425 to LR428. Pure."""
+"""Drafts against the model that they draft for: LR425 to LR428, LR430, LR431. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from longreach.engine.registry import releases_with_name
@@ -36,6 +37,8 @@ _MTP_CLASSES: Mapping[str, str] = {
 """Start of a target's architecture -> the class that runs its MTP layers."""
 
 _MOST_FLASHINFER_DRAFTS = 4
+_HEADS = ("eagle", "dflash", "dspark", "mtp", "assistant", "medusa", "speculator")  # in names of heads for one target
+_HEAD_SUFFIX = re.compile(r"[-_.](?:speculator[-_.])?(?:eagle3?|dflash|dspark)(?:[-_.].*)?$", re.IGNORECASE)
 _LAYERED_DRAFTS = ("draft_model", "eagle", "eagle3", "dflash")
 
 
@@ -98,11 +101,16 @@ def draft_vocabulary_differs(written: WrittenCommand) -> Iterator[Diagnosis]:
 
 
 def _draft_model(written: WrittenCommand) -> ModelSpec | None:
+    """A plain model that drafts; None where a head for one target does."""
     name = (written.speculative or {}).get("model")
-    match = recognise_model(name) if isinstance(name, str) else None
-    if match is None or any(
-        mark in str(name).lower() for mark in ("eagle", "dflash", "dspark", "mtp", "assistant", "medusa")
-    ):
+    if not isinstance(name, str) or any(mark in name.lower() for mark in _HEADS):
+        return None
+    return _recognised(name)
+
+
+def _recognised(name: str) -> ModelSpec | None:
+    match = recognise_model(name)
+    if match is None:
         return None
     try:
         return load_catalogue_model(match.name)
@@ -141,9 +149,53 @@ def drafter_group_padding(written: WrittenCommand) -> Iterator[Diagnosis]:
     )
 
 
+@rule(
+    "LR430",
+    "error",
+    "draft_model_not_supported",
+    "the release has no plain draft models",
+    first="0.10.0",
+    last="0.14.1",
+    outcome="refused_at_start",
+)
+def draft_model_not_supported(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """The former engine had them; the new one got them with 0.15."""
+    method, draft = _method(written), _draft_model(written)
+    if method != "draft_model" and not (method is None and draft is not None):
+        return
+    yield Diagnosis(
+        f"vLLM {written.release.version} does not draft with a model of its own"
+        + (f" like '{draft.name}'" if draft is not None else ""),
+        "vLLM stops: 'Speculative decoding with draft model is not supported yet. Please consider using other speculative decoding "
+        "methods such as ngram, medusa, eagle, or mtp.'",
+        f"use vLLM 0.15 or later, or leave {_FLAG} out",
+        edit=remove_flag(_FLAG),
+    )
+
+
+@rule("LR431", "warning", "draft_of_another_model", "the draft head was trained for another model")
+def draft_of_another_model(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """Its name says the target; a head reads the target's hidden states, so the widths must agree."""
+    model, name = written.model, (written.speculative or {}).get("model")
+    if model is None or not isinstance(name, str) or _HEAD_SUFFIX.search(name) is None:
+        return
+    target = _recognised(_HEAD_SUFFIX.sub("", name))
+    if target is None or target.hidden_size == model.hidden_size:
+        return
+    yield Diagnosis(
+        f"'{name}' says it drafts for '{target.name}', not for '{model.name}'",
+        f"a head reads hidden states of {target.hidden_size} values, and '{model.name}' has {model.hidden_size}; loading it fails, "
+        "or no draft is accepted",
+        f"take a head made for '{model.name}', or leave {_FLAG} out",
+        edit=remove_flag(_FLAG),
+    )
+
+
 RULES: tuple[CommandRule, ...] = (
     mtp_not_in_release,
     draft_vocabulary_differs,
     mtp_too_many_draft_tokens,
     drafter_group_padding,
+    draft_model_not_supported,
+    draft_of_another_model,
 )
