@@ -251,6 +251,11 @@ _SERVING = (
 
 _SPECULATION = (
     Case(
+        written_speculation.pp_with_old_spec_flags,
+        written("m -pp 2 --speculative-model d --num-speculative-tokens 5", "0.8.5"),
+        (written("m --speculative-model d"), spec("0.32.0", "-pp 2", method="ngram", num_speculative_tokens=4)),
+    ),
+    Case(
         written_speculation.spec_depth_missing,
         spec(method="mtp"),
         (spec(method="mtp", num_speculative_tokens=1), spec(method="ngram", prompt_lookup_max=4), written("m")),

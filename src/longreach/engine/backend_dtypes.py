@@ -4,8 +4,8 @@ Read in 23 releases, 0.11.2 to 0.33.0. FlashAttention, FlashInfer's own veto and
 the name, so they are not rows here: what is not a row is not known.
 """
 
-from longreach.engine.release import Release
 from longreach.engine.registry import version_key
+from longreach.engine.release import Release
 
 _PLAIN = ("auto", "float16", "bfloat16", "float32")
 _FP8 = (*_PLAIN, "fp8", "fp8_e4m3")

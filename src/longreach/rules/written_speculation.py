@@ -139,7 +139,31 @@ def spec_method_renamed(written: WrittenCommand) -> Iterator[Diagnosis]:
     )
 
 
+_OLD_FLAGS = ("--speculative-model", "--num-speculative-tokens")
+
+
+@rule(
+    "LR429",
+    "error",
+    "pp_with_old_spec_flags",
+    "releases that had these flags refuse speculation with pipeline stages",
+    outcome="refused_at_start",
+)
+def pp_with_old_spec_flags(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """Releases before 0.8.5 had the flags, and one engine without pipeline stages for drafts."""
+    stages = written.options.pipeline_parallel_size
+    old = next((use for use in written.parsed.uses if use.entry is None and use.spelling in _OLD_FLAGS), None)
+    if stages < 2 or old is None:
+        return
+    yield Diagnosis(
+        f"{old.spelling} stands beside --pipeline-parallel-size {stages}",
+        "releases before 0.8.5, which had the flag, stop with 'Speculative decoding is not supported with pipeline parallelism'",
+        f"--tensor-parallel-size {stages * written.options.tensor_parallel_size} without pipeline stages, and --speculative-config",
+    )
+
+
 RULES: tuple[CommandRule, ...] = (
+    pp_with_old_spec_flags,
     spec_depth_missing,
     pp_with_spec,
     path_name_switches_method,
