@@ -99,3 +99,9 @@ def test_data_parallel_engines_share_the_wanted_concurrency() -> None:
         causes = {finding.cause for finding in plan.findings}
         assert ("concurrency_not_met" not in causes) is met
         assert "max_num_seqs_beyond_cache" not in causes
+
+
+def test_a_narrower_dtype_that_is_not_modelled_is_no_way() -> None:
+    plan = plan_for("deepseek-v4-pro", "8xL20")
+    assert plan.verdict == "does_not_fit"
+    assert "--kv-cache-dtype" not in plan.instances[0].argv

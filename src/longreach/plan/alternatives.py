@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from longreach.errors import UsageError
+from longreach.errors import UnknownModelError, UsageError
 from longreach.plan.changes import NO_CHANGE, Change, larger_changes, setting_changes, together
 from longreach.plan.count import Case, Decision
 from longreach.plan.decide import decide
@@ -72,7 +72,7 @@ def _counted(change: Change, asked: Case, base: Case) -> Alternative | None:
             less |= lower
             case = replace(case, goal=replace(case.goal, **lower))
             decision = decide(case)
-    except UsageError:  # this change cannot be
+    except (UsageError, UnknownModelError):  # this change cannot be
         return None
     lowered = [word for name, value in less.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     options = [*change.options, *lowered]

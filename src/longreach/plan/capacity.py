@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from longreach.engine.defaults import device_defaults
 from longreach.engine.release import Release
-from longreach.errors import UsageError
+from longreach.errors import UnknownModelError, UsageError
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.extra import Extra
@@ -143,17 +143,16 @@ def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> 
     goal, dtypes = setting.goal, _kv_cache_dtypes(setting.goal, setting.machine)
     low, high = kv_bytes
     if goal.kv_cache_memory_bytes is not None or goal.gpu_memory_utilization is not None:
-        for dtype in dtypes:
-            yield _try(setting, dtype, max(low, 0), goal.kv_cache_memory_bytes)
-        for dtype in dtypes if high > low else ():
-            yield replace(_try(setting, dtype, max(high, 0), None), is_sure=False)
+        yield from _tries(setting, dtypes, max(low, 0), goal.kv_cache_memory_bytes)
+        for way in _tries(setting, dtypes, max(high, 0)) if high > low else ():
+            yield replace(way, is_sure=False)
         return
     sure = max((low + setting.ipc_bytes) // _STEP_BYTES * _STEP_BYTES, 0)
     why = f"what is surely left of the card beside weights and activations ({memory.kv_certainty}), in whole steps"
     needed: dict[str, int] = {}
-    for dtype in dtypes:  # vLLM takes no flag of zero bytes: where nothing is surely left, none is written
-        way = _try(setting, dtype, max(sure - setting.ipc_bytes, 0), sure or None, why)
-        needed[dtype] = way.capacity.needed_bytes_per_gpu
+    # vLLM takes no flag of zero bytes: where nothing is surely left, none is written.
+    for way in _tries(setting, dtypes, max(sure - setting.ipc_bytes, 0), sure or None, why):
+        needed[way.kv_cache_dtype] = way.capacity.needed_bytes_per_gpu
         yield way
     for dtype, needed_bytes in needed.items():
         rendered = round_up(needed_bytes + setting.ipc_bytes, _STEP_BYTES)
@@ -162,6 +161,18 @@ def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> 
             left = f"{format_bytes(max(low, 0))} to {format_bytes(high)}"
             why = f"what one request needs; {left} would be left at vLLM's own share of the card, {_share(setting):g}{risk}"
             yield replace(_try(setting, dtype, rendered - setting.ipc_bytes, rendered, why), is_sure=False)
+
+
+def _tries(
+    setting: Setting, dtypes: Sequence[str], available_bytes: int, rendered_bytes: int | None = None, why: str = ""
+) -> Iterator[_Try]:
+    """One for each dtype; a narrower one that is not modelled for these layers is no way."""
+    for dtype in dtypes:
+        try:
+            yield _try(setting, dtype, available_bytes, rendered_bytes, why)
+        except UnknownModelError:
+            if dtype == dtypes[0]:
+                raise
 
 
 def _try(setting: Setting, dtype: str, available_bytes: int, rendered_bytes: int | None, why: str = "") -> _Try:

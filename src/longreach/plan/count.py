@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from longreach.engine.options import EngineOptions
 from longreach.engine.release import Release
-from longreach.errors import UsageError
+from longreach.errors import UnknownModelError, UsageError
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.capacity import Fit, Setting, fit_kv_cache
@@ -94,8 +94,8 @@ def _counted(case: Case, trial: Trial) -> Decision:
 
 
 def count_if_possible(case: Case, trial: Trial) -> Decision | None:
-    """None where it cannot be: a stage without cache, a window that DCP does not split."""
+    """None where it cannot be, or is not understood: a stage without cache, a window that DCP does not split."""
     try:
         return count(case, trial)
-    except UsageError:
+    except (UsageError, UnknownModelError):
         return None

@@ -6,7 +6,7 @@ from math import ceil, inf, isfinite
 from typing import Any
 
 from longreach.engine.release import Release
-from longreach.errors import UsageError
+from longreach.errors import UnknownModelError, UsageError
 from longreach.forecast.speed import forecast_speed
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
@@ -145,7 +145,7 @@ def _strain(asked: MixRequest, shared: _Shared) -> _Strain:
     parts = ((shared.short, asked.short, shared.num_short), (shared.long, asked.long, rest))
     try:
         decisions = [(_decide(asked, goal, count), classes) for goal, classes, count in parts]
-    except UsageError:
+    except (UsageError, UnknownModelError):
         return len(parts) + 1, 0, inf
     unserved = sum(not is_served(decision) for decision, _ in decisions)
     unsure = sum(not decision.fit.is_sure for decision, _ in decisions)
