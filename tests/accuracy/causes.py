@@ -11,7 +11,7 @@ RIGHT_CAUSES: dict[str, frozenset[str]] = {
         "removed_flag": "unknown_flag",
         "plugin_flag": "unknown_flag",
         "single_dash": "unknown_flag",
-        "device_flag": "unknown_flag ambiguous_flag",
+        "device_flag": "unknown_flag ambiguous_flag weight_offload_on_cpu",
         "flag_and_value_one_token": "stray_word",
         "stray_serve_in_image_args": "stray_serve serve_after_unknown_image stray_word",
         "json_quoting": "quotes_inside_quotes",
@@ -20,6 +20,7 @@ RIGHT_CAUSES: dict[str, frozenset[str]] = {
         "mm_limit_not_json": "json_quoting",
         "unknown_reasoning_parser": "unknown_reasoning_parser value_not_a_choice",
         # What fails at start
+        "pp_with_spec": "pp_with_old_spec_flags",
         "pp_unsupported_arch": "pp_with_spec pp_unsupported_arch",
         "offload_hybrid_no_hma": "hybrid_offload_needs_hybrid_manager",
         "model_too_new": "architecture_not_in_release",

@@ -28,6 +28,7 @@ class CommandLine:
     model: str | None = None
     hardware: str | None = None
     parser_0_32_0: str | None = None
+    older: bool = False  # of a release before the first known one, whose rules judge it
 
     @property
     def works(self) -> bool:
@@ -57,6 +58,6 @@ def expanded(ranges: Sequence[str], versions: Sequence[str]) -> tuple[str, ...]:
 def _line(record: Mapping[str, Any]) -> CommandLine:
     lists = {name: tuple(record[name]) for name in ("argv", "releases", "works_in") if name in record}
     names = ("id", "format", "command", "outcome", "reconstructed")
-    known = ("entry", "label", "lint_needs", "error", "model", "hardware", "parser_0_32_0")
+    known = ("older", "entry", "label", "lint_needs", "error", "model", "hardware", "parser_0_32_0")
     fields = {name: record[name] for name in (*names, *known) if name in record}
     return CommandLine(**{"entry": None, "argv": None, **fields, **lists})

@@ -126,7 +126,7 @@ def _verdict(line: CommandLine) -> Verdict:
     releases = _ends(expanded(line.releases, REGISTRY_VERSIONS))
     found = find_commands(line.command)
     causes = tuple(frozenset(_causes(line, found, release)) for release in releases or (NEWEST_RELEASE,))
-    return Verdict(line, bool(releases), causes)
+    return Verdict(line, bool(releases) and not line.older, causes)
 
 
 def _causes(line: CommandLine, found: Sequence[FoundCommand], release: str) -> Iterator[str]:

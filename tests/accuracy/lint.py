@@ -9,13 +9,8 @@ NEEDS = {"command": 0.95, "model_config": 0.85, "hardware": 0.75}
 """What shows a failure before a start, and the share of such lines that must be flagged."""
 
 _WHY = {  # what stands in the way of the lines that are missed
-    "line-046": "its release is older than the registry, and later ones refuse its flags before they look at the stages",
-    "line-116": "a release before the registry ignored what later ones refuse or support",
-    "line-127": "only the two method names are published, not the model",
     "line-130": "the model is not in the catalogue",
     "line-088": "its release is older than the registry, and later ones refuse its flags before they count memory",
-    "line-197": "its release is older than the registry, and later ones refuse its flags before they look at the stages",
-    "line-292": "its release is older than the registry, and later ones accept it",
     "line-148": "the card is not named",
     "line-254": "neither the model nor the release is named",
     "line-329": "the registry's nearest release, 0.9.2, knows the model",
@@ -24,7 +19,8 @@ _WHY = {  # what stands in the way of the lines that are missed
 _INTRODUCTION = """## Lint
 
 `longreach lint` over the launch lines of `tests/corpus/commands.jsonl`: with the release that is stated of a line (the first and
-the last of a range, both must be right; the newest where none of the registry is stated), its model where the catalogue knows it,
+the last of a range, both must be right; the newest where none is stated, and for releases before 0.8.5
+the rules of 0.8.5), its model where the catalogue knows it,
 and its machine where the text names one. A failing line counts as flagged when a finding has the right cause;
 `tests/accuracy/causes.py` says which causes are right for which label. Lines that nothing before a start could show are left out.
 """

@@ -201,6 +201,11 @@ _ENV = (
 
 _SERVING = (
     Case(
+        written_serving.weight_offload_on_cpu,
+        written("m --device cpu --cpu-offload-gb 200", "0.8.5"),
+        (written("m --cpu-offload-gb 200"), written("m --device cpu", "0.8.5")),
+    ),
+    Case(
         written_serving.partial_prefills_ignored,
         written("m --max-num-partial-prefills 4", "0.26.0"),
         (written("m --max-num-partial-prefills 4", "0.27.1"), written("m", "0.26.0")),

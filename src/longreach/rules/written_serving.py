@@ -188,7 +188,25 @@ def slow_tokenizer_for_long_prompts(written: WrittenCommand) -> Iterator[Diagnos
     )
 
 
+@rule("LR966", "warning", "weight_offload_on_cpu", "there is nothing to offload on a CPU", outcome="no_effect")
+def weight_offload_on_cpu(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """--cpu-offload-gb moves weights from a GPU to host memory; on the CPU they are there."""
+    size = written.value("--cpu-offload-gb")
+    on_cpu = written.value("--device") == "cpu" or (
+        written.machine is not None and written.machine.device_type == "cpu"
+    )
+    if size in (None, "0") or not on_cpu:
+        return
+    yield Diagnosis(
+        f"--cpu-offload-gb {size} does nothing on a CPU",
+        "--cpu-offload-gb keeps weights in host memory instead of on the GPU, and here they are in host memory anyway",
+        "take --cpu-offload-gb out",
+        edit=remove_flag("--cpu-offload-gb"),
+    )
+
+
 RULES: tuple[CommandRule, ...] = (
+    weight_offload_on_cpu,
     partial_prefills_ignored,
     engine_keys_in_hf_overrides,
     rope_type_missing,
