@@ -145,7 +145,7 @@ def _raw_length(model: ModelSpec, own: RopeSpec) -> int:
 def _derived(
     model: ModelSpec, release: Release, rope_type: str, factor: float | None, original: int | None, raw: int
 ) -> int:
-    states_scaled = _STATES_SCALED_LENGTH
+    states_scaled: tuple[str, ...] = _STATES_SCALED_LENGTH
     if release.yarn_needs_max_position_embeddings:
         states_scaled += _YARN_TYPES
     if rope_type in states_scaled or "gemma3" in model.model_type:
