@@ -123,6 +123,20 @@ _DEPLOYMENTS = (
 
 _ROPE = (
     Case(
+        written_rope.positions_raised_without_rope,
+        overridden("qwen3-32b", '{"max_position_embeddings": 131072}', "--max-model-len 131072"),
+        (
+            overridden("qwen3-32b", '{"max_position_embeddings": 131072}', "--max-model-len 32768"),
+            overridden(
+                "qwen3-32b",
+                f'{{"rope_parameters": {{"rope_theta": 1000000, {_YARN}}}, "max_position_embeddings": 131072}}',
+                "--max-model-len 131072",
+            ),
+            overridden("llama-3.1-8b", '{"max_position_embeddings": 262144}', "--max-model-len 262144"),
+            line("qwen3-32b", "--max-model-len 131072"),
+        ),
+    ),
+    Case(
         written_rope.hf_override_wrong_level,
         overridden("qwen3-vl-8b", f'{{"rope_parameters": {{{_YARN_VL}}}}}', "--max-model-len 1000000", "0.29.0"),
         (
@@ -326,6 +340,15 @@ _WEIGHTS = (
             written("Qwen/Qwen3-32B-AWQ --quantization awq --dtype half", "0.20.2"),
             written("Qwen/Qwen3-32B-AWQ --quantization awq --dtype bfloat16", "0.24.0"),
             written("org/Qwen3-32B-int4-AutoRound --quantization awq --dtype bfloat16", "0.20.2"),
+        ),
+    ),
+    Case(
+        written_weights.float16_not_supported,
+        line("gemma-3-27b", "--dtype half"),
+        (
+            line("gemma-3-27b", "--dtype bfloat16"),
+            line("gemma-3-1b", "--dtype half", "0.10.2"),
+            line("qwen3-32b", "--dtype float16"),
         ),
     ),
     Case(

@@ -1,4 +1,4 @@
-"""Rope and length as a foreign command writes them over the model's config: LR970 to LR976. Pure."""
+"""Rope and length as a foreign command writes them over the model's config: LR136, LR970 to LR976. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -272,7 +272,26 @@ def yarn_without_longer_length(written: WrittenCommand) -> Iterator[Diagnosis]:
     )
 
 
+@rule("LR136", "warning", "positions_raised_without_rope", "the length is raised and nothing stretches the positions")
+def positions_raised_without_rope(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """The engine believes max_position_embeddings; the model was trained on fewer positions."""
+    found = _setting(written)
+    if found is None or found.in_force.rope_type != "default" or (found.in_force.factor or 1.0) > 1.0:
+        return
+    own = found.model.native_context_tokens or found.model.max_position_embeddings
+    length = written.options.max_model_len or found.in_force.default_tokens
+    if found.in_force.max_position_embeddings <= found.model.max_position_embeddings or length <= own:
+        return
+    yield Diagnosis(
+        f"{_OVERRIDES} raises max_position_embeddings to {found.in_force.max_position_embeddings} without a rope that stretches",
+        f"vLLM accepts {length} tokens, and positions beyond {own} were never trained: answers about long prompts decay "
+        "without any message",
+        f"add a rope dict that stretches by {length / own:.3g} or more, or set --max-model-len to {own}",
+    )
+
+
 RULES: tuple[CommandRule, ...] = (
+    positions_raised_without_rope,
     hf_override_wrong_level,
     rope_theta_dropped,
     rope_key_of_later_release,

@@ -1,4 +1,4 @@
-"""How a foreign command loads and spreads the weights: LR980 to LR986, LR997, LR999. Pure."""
+"""How a foreign command loads and spreads the weights: LR137, LR980 to LR986, LR997, LR999. Pure."""
 
 import math
 import re
@@ -293,6 +293,38 @@ def kernel_needs_float16(written: WrittenCommand) -> Iterator[Diagnosis]:
     )
 
 
+_UNSTABLE_IN_FLOAT16: Mapping[str, tuple[int, ...]] = {
+    "Gemma2ForCausalLM": (0, 9, 2),
+    "Gemma3ForConditionalGeneration": (0, 9, 2),
+    "Gemma3ForCausalLM": (0, 11, 2),
+    "Glm4ForCausalLM": (0, 9, 2),
+}
+"""Architecture -> the release that refuses float16 for it."""
+
+
+@rule(
+    "LR137",
+    "error",
+    "float16_not_supported",
+    "the model is numerically unstable in float16",
+    first="0.9.2",
+    outcome="refused_at_start",
+)
+def float16_not_supported(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """A short list of model types in the config."""
+    model, dtype = written.model, written.value("--dtype")
+    since = _UNSTABLE_IN_FLOAT16.get(model.architecture) if model is not None else None
+    if model is None or since is None or written.release.number < since or dtype not in ("half", "float16"):
+        return
+    yield Diagnosis(
+        f"--dtype {dtype} is refused for '{model.name}'",
+        f"vLLM stops: 'The model type ... does not support float16. Reason: Numerical instability. Please use bfloat16 or float32 "
+        f"instead.', in {written.release.version} for {model.architecture}",
+        "leave --dtype out, or set bfloat16",
+        edit=remove_flag("--dtype"),
+    )
+
+
 _NO_PIPELINE: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "GptOssForCausalLM": ((0, 10, 1), (0, 10, 1, 99)),
     "HunYuanDenseV1ForCausalLM": ((0, 10, 0), (0, 10, 1, 99)),
@@ -403,6 +435,7 @@ RULES: tuple[CommandRule, ...] = (
     expert_parallel_without_experts,
     fp8_blocks_split,
     kernel_needs_float16,
+    float16_not_supported,
     pp_unsupported_arch,
     cpu_offload_ignored_v2_runner,
 )
