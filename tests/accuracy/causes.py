@@ -7,15 +7,10 @@ RIGHT_CAUSES: dict[str, frozenset[str]] = {
     label: frozenset(causes.split())
     for label, causes in {
         # What the parser refuses
-        "flag_too_new": "unknown_flag",
-        "removed_flag": "unknown_flag",
         "plugin_flag": "unknown_flag",
-        "single_dash": "unknown_flag",
-        "device_flag": "unknown_flag ambiguous_flag weight_offload_on_cpu",
-        "flag_and_value_one_token": "stray_word",
-        "stray_serve_in_image_args": "stray_serve serve_after_unknown_image stray_word",
+        "device_flag": "unknown_flag removed_flag ambiguous_flag weight_offload_on_cpu",
+        "stray_serve_in_image_args": "serve_after_unknown_image stray_word",
         "json_quoting": "quotes_inside_quotes",
-        "folded_yaml_backslash": "folded_backslash",
         "compilation_config_number": "json_quoting",
         "mm_limit_not_json": "json_quoting",
         "unknown_reasoning_parser": "unknown_reasoning_parser value_not_a_choice",
@@ -36,9 +31,8 @@ RIGHT_CAUSES: dict[str, frozenset[str]] = {
         "sparse_kv_dtype_model_unknown fp8_kv_needs_fa3 fp8_kv_unsupported kv_dtype_on_forced_backend value_not_a_choice",
         "rocm_consumer": "backend_not_on_platform unknown_attention_backend",
         # What starts and does not do what it says
-        "numa_bind_without_numactl": "numa_bind_needs_numactl",
         "wrong_tool_parser": "parser_wrong_family",
-        "partial_prefills_ignored": "partial_prefills_ignored unknown_flag",
+        "partial_prefills_ignored": "removed_flag",
         "prefix_cache_block_too_big": "hybrid_hits_are_coarse",
         "fp8_kv_ignored": "fp8_kv_needs_fa3",
     }.items()

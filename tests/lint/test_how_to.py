@@ -34,7 +34,9 @@ def causes(version: str, around: Surroundings = AROUND) -> set[str]:
 
 
 def refused_flags(version: str) -> set[str]:
-    return {what.split()[-1] for cause, what in errors(version) if cause == "unknown_flag"}
+    return {
+        what.split()[-1] for cause, what in errors(version) if cause in ("unknown_flag", "removed_flag", "flag_too_new")
+    }
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_0_20_has_no_tiers_and_turns_the_hybrid_manager_off() -> None:
 
 @pytest.mark.parametrize("version", ["0.28.0", "0.32.0"])
 def test_later_releases_ignore_the_disk_tier_and_its_threads(version: str) -> None:
-    assert {"unknown_flag", "max_len_over_derived", "secondary_tiers_without_spec"} <= causes(version)
+    assert {"removed_flag", "max_len_over_derived", "secondary_tiers_without_spec"} <= causes(version)
     findings = lint_command(COMMAND, get_release(version), AROUND).findings
     ignored = [finding for finding in findings if finding.cause == "offload_key_ignored"]
     assert {finding.outcome for finding in ignored} == {"no_effect"}

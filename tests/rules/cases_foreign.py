@@ -352,6 +352,16 @@ _WEIGHTS = (
         ),
     ),
     Case(
+        written_weights.remote_code_not_trusted,
+        line("moonshotai/Kimi-K2-Instruct", "-tp 16"),
+        (
+            line("moonshotai/Kimi-K2-Instruct", "-tp 16 --trust-remote-code"),
+            line("moonshotai/Kimi-K2-Instruct", "-tp 16 --tokenizer /models/tokenizer"),
+            line("kimi-dev-72b", "-tp 8"),
+            line("qwen3-32b"),
+        ),
+    ),
+    Case(
         written_weights.pp_unsupported_arch,
         line("minimax-text-01", "-tp 8 -pp 2", "0.20.2"),
         (

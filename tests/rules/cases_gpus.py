@@ -187,5 +187,5 @@ CASES = (
         (_FITTING, with_machine(_FITTING, gpu=None, device_type="cpu")),
     ),
     Case(gpu.numa_not_bound, _TWO_NODES, (HYBRID, with_options(_TWO_NODES, numa_bind=True))),
-    Case(gpu.numa_bind_needs_numactl, with_options(_TWO_NODES, numa_bind=True), (_TWO_NODES,)),
+    Case(gpu.numa_bind_without_numactl, with_options(_TWO_NODES, numa_bind=True), (_TWO_NODES,)),
 )

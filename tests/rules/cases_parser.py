@@ -18,6 +18,7 @@ CASES: tuple[Case[WrittenCommand], ...] = (
     _case("LR900", written("m --help"), written("m --headless")),
     _case(
         "LR901",
+        written("m --swap-spaces 4"),
         written("m --swap-space 4"),
         written("m --swap-space 4", "0.17.1"),
         written("m --$EXTRA 4"),
@@ -25,6 +26,15 @@ CASES: tuple[Case[WrittenCommand], ...] = (
     ),
     _case("LR902", written("m --max-num 8"), written("m --max-num-b 8192")),
     _case("LR903", written("m --port 8000 extra"), written("m $EXTRA"), written("$MODEL --port 80 $EXTRA more")),
+    _case("LR936", written("m --swap-space 4"), written("m --swap-space 4", "0.17.1"), written("m --swap-spaces 4")),
+    _case(
+        "LR937",
+        written("m --attention-backend FLASHINFER", "0.12.0"),
+        written("m --attention-backend FLASHINFER", "0.13.0"),
+        written("m --swap-space 4"),
+    ),
+    _case("LR938", written("m -language-model-only"), written("m --language-model-only"), written("m -tp 2")),
+    _case("LR939", written("m '--host 127.0.0.1'"), written("m --host 127.0.0.1"), written("m 'a b'")),
     _case("LR904", written("m --port"), written("m --hf-token"), written("m --port=")),
     _case("LR905", written("m --enforce-eager=true"), written("m --enforce-eager"), written("m --hf-token=x")),
     _case(

@@ -201,6 +201,11 @@ _ENV = (
 
 _SERVING = (
     Case(
+        written_serving.value_out_of_range,
+        written("m --gpu-memory-utilization 95"),
+        (written("m --gpu-memory-utilization 0.95"), written("m --max-num-seqs 1"), written("m --port $PORT")),
+    ),
+    Case(
         written_serving.weight_offload_on_cpu,
         written("m --device cpu --cpu-offload-gb 200", "0.8.5"),
         (written("m --cpu-offload-gb 200"), written("m --device cpu", "0.8.5")),
@@ -255,6 +260,16 @@ _SERVING = (
 )
 
 _SPECULATION = (
+    Case(
+        written_speculation.unknown_spec_method,
+        spec(method="eagle4", model="d", num_speculative_tokens=3),
+        (spec(method="eagle3", model="d", num_speculative_tokens=3), spec(method="$METHOD", num_speculative_tokens=3)),
+    ),
+    Case(
+        written_speculation.spec_method_missing,
+        spec(num_speculative_tokens=3),
+        (spec("0.10.2", num_speculative_tokens=3), spec(model="d", num_speculative_tokens=3), written("m")),
+    ),
     Case(
         written_speculation.pp_with_old_spec_flags,
         written("m -pp 2 --speculative-model d --num-speculative-tokens 5", "0.8.5"),

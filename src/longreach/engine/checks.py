@@ -98,21 +98,31 @@ def _check_json(options: EngineOptions) -> Iterator[OptionProblem]:
             )
 
 
-def _check_memory(options: EngineOptions) -> Iterator[OptionProblem]:
+def check_values(options: EngineOptions) -> tuple[OptionProblem, ...]:
+    """Values outside what their option can mean, whatever the release: 0 sequences, 95 as a share of memory, port 80000."""
+    return (*_check_sizes(options), *_check_shares(options))
+
+
+def _check_shares(options: EngineOptions) -> Iterator[OptionProblem]:
     share = options.gpu_memory_utilization
     if share is not None and not 0 < share <= 1:
         why = "it is the share of GPU memory that vLLM may use"
         yield OptionProblem(f"gpu_memory_utilization {share} is not in (0, 1]", why, "--gpu-memory-utilization 0.9")
+    reserved = options.mm_ipc_gpu_memory_gb
+    if reserved is not None and not (math.isfinite(reserved) and reserved >= 0):
+        why = "it is memory taken from the KV cache"
+        yield OptionProblem(f"mm_ipc_gpu_memory_gb {reserved} is not a size", why, "--mm-ipc-gpu-memory-gb 0")
+
+
+def _check_memory(options: EngineOptions) -> Iterator[OptionProblem]:
+    yield from _check_shares(options)
+    share = options.gpu_memory_utilization
     if share is not None and options.kv_cache_memory_bytes is not None:
         yield OptionProblem(
             "kv_cache_memory_bytes and gpu_memory_utilization are both given",
             "explicit KV bytes win and vLLM ignores the utilization",
             "keep --kv-cache-memory-bytes alone, or --gpu-memory-utilization alone",
         )
-    reserved = options.mm_ipc_gpu_memory_gb
-    if reserved is not None and not (math.isfinite(reserved) and reserved >= 0):
-        why = "it is memory taken from the KV cache"
-        yield OptionProblem(f"mm_ipc_gpu_memory_gb {reserved} is not a size", why, "--mm-ipc-gpu-memory-gb 0")
     if options.max_model_len is not None and options.max_model_len_auto:
         why = "'auto' asks vLLM to choose the length"
         yield OptionProblem("max_model_len is both given and 'auto'", why, f"--max-model-len {options.max_model_len}")

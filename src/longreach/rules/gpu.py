@@ -131,8 +131,8 @@ def numa_not_bound(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
-@rule("LR522", "advice", "numa_bind_needs_numactl", "--numa-bind needs numactl")
-def numa_bind_needs_numactl(deployment: HasOptions) -> Iterator[Diagnosis]:
+@rule("LR522", "advice", "numa_bind_without_numactl", "--numa-bind needs numactl")
+def numa_bind_without_numactl(deployment: HasOptions) -> Iterator[Diagnosis]:
     """The engine starts its workers through numactl and stops when it is missing."""
     if not deployment.options.numa_bind:
         return
@@ -152,5 +152,5 @@ RULES: tuple[Rule, ...] = (
     fp4_weights_only_smaller,
     gpu_unknown,
     numa_not_bound,
-    numa_bind_needs_numactl,
+    numa_bind_without_numactl,
 )

@@ -66,7 +66,7 @@ RULES: tuple[Rule, ...] = tuple(
 """In the order of their codes."""
 
 OPTION_RULES: tuple[OptionRule, ...] = (
-    gpu.numa_bind_needs_numactl,
+    gpu.numa_bind_without_numactl,
     memory.utilization_ignored,
     network.open_to_network,
     offload.answers_not_offloaded,

@@ -1,11 +1,14 @@
 """What vLLM's own parser refuses of a foreign command, and what it takes without a word: LR900 to LR919. Pure."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
 
 from longreach.engine.parser import ParseProblem, Use
 from longreach.engine.parsing.parsed import ProblemKind
 from longreach.engine.parsing.settings import ignored_keys
 from longreach.engine.parsing.successors import find_successor
+from longreach.engine.registry import releases_with_flag, version_key
 from longreach.rules.edit import Edit
 from longreach.rules.parser_edits import (
     drop_use,
@@ -24,15 +27,40 @@ from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand
 
 Mend = Callable[[WrittenCommand, ParseProblem], Edit | None]
+_JOINED = re.compile(r"['\"]--?[\w.-]+ ")
+FlagFault = Literal["removed_flag", "flag_too_new", "single_dash", "unknown_flag"]
 
 
-def _refusal(code: str, cause: str, title: str, kinds: tuple[ProblemKind, ...], mend: Mend) -> CommandRule:
-    """The rule that tells the parse problems of some kinds."""
+def _flag_fault(written: WrittenCommand, problem: ParseProblem) -> FlagFault:
+    """Why a release does not have a flag, as far as other releases tell."""
+    spelling = problem.use.spelling if problem.use is not None else ""
+    if not spelling.startswith("--") and written.registry.find(f"-{spelling}") is not None:
+        return "single_dash"
+    releases = [version_key(version) for version in releases_with_flag(spelling)]
+    if releases and releases[-1] < version_key(written.registry.version):
+        return "removed_flag"
+    return "flag_too_new" if releases and releases[0] > version_key(written.registry.version) else "unknown_flag"
+
+
+def _word_fault(_: WrittenCommand, problem: ParseProblem) -> str:
+    """Whether a stray word is a flag and its value in one piece."""
+    return "flag_and_value_one_token" if _JOINED.search(problem.what) else "stray_word"
+
+
+def _refusal(
+    code: str,
+    cause: str,
+    title: str,
+    kinds: tuple[ProblemKind, ...],
+    mend: Mend,
+    fault: Callable[[WrittenCommand, ParseProblem], str] | None = None,
+) -> CommandRule:
+    """The rule that tells the parse problems of some kinds; with `fault` those of them that have its cause."""
 
     @rule(code, "error", cause, title, outcome="refused_by_parser")
     def refused(written: WrittenCommand) -> Iterator[Diagnosis]:
         for problem in written.parsed.problems:
-            if problem.kind in kinds:
+            if problem.kind in kinds and (fault is None or fault(written, problem) == cause):
                 yield Diagnosis(problem.what, problem.why, problem.fix, edit=mend(written, problem))
 
     return refused
@@ -40,9 +68,20 @@ def _refusal(code: str, cause: str, title: str, kinds: tuple[ProblemKind, ...], 
 
 _REFUSALS: tuple[CommandRule, ...] = (
     _refusal("LR900", "prints_help", "the command prints help and exits", ("help",), drop_use),
-    _refusal("LR901", "unknown_flag", "the release has no such flag", ("unknown_flag",), mend_flag),
+    _refusal("LR901", "unknown_flag", "no release has such a flag", ("unknown_flag",), mend_flag, _flag_fault),
+    _refusal("LR936", "removed_flag", "the flag is gone in this release", ("unknown_flag",), mend_flag, _flag_fault),
+    _refusal("LR937", "flag_too_new", "the flag comes in a later release", ("unknown_flag",), mend_flag, _flag_fault),
+    _refusal("LR938", "single_dash", "a long name has one dash only", ("unknown_flag",), mend_flag, _flag_fault),
     _refusal("LR902", "ambiguous_flag", "the prefix fits several flags", ("ambiguous_flag",), lambda *_: None),
-    _refusal("LR903", "stray_word", "a word belongs to no flag", ("stray_word",), split_word),
+    _refusal("LR903", "stray_word", "a word belongs to no flag", ("stray_word",), split_word, _word_fault),
+    _refusal(
+        "LR939",
+        "flag_and_value_one_token",
+        "a flag and its value are one word",
+        ("stray_word",),
+        split_word,
+        _word_fault,
+    ),
     _refusal("LR904", "flag_without_value", "a flag has no value", ("missing_value",), drop_use),
     _refusal("LR905", "switch_with_value", "a switch has a value", ("unwanted_value",), mend_switch),
     _refusal("LR906", "value_unreadable", "a value is not of its flag's type", ("wrong_value",), mend_value),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from longreach.engine.backend_dtypes import backend_kv_dtypes
+from longreach.engine.checks import check_values
 from longreach.engine.flag_values import write_value
 from longreach.rules.edit import Edit, remove_flag
 from longreach.rules.rule import Diagnosis, rule
@@ -188,6 +189,21 @@ def slow_tokenizer_for_long_prompts(written: WrittenCommand) -> Iterator[Diagnos
     )
 
 
+@rule(
+    "LR967",
+    "error",
+    "value_out_of_range",
+    "a value is outside what its flag can mean",
+    outcome="refused_at_start",
+)
+def value_out_of_range(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """The parser takes any number; the settings classes and the socket do not."""
+    for problem in check_values(written.options):
+        yield Diagnosis(
+            f"{problem.what}: out of range", f"{problem.why}; vLLM {written.release.version} refuses", problem.fix
+        )
+
+
 @rule("LR966", "warning", "weight_offload_on_cpu", "there is nothing to offload on a CPU", outcome="no_effect")
 def weight_offload_on_cpu(written: WrittenCommand) -> Iterator[Diagnosis]:
     """--cpu-offload-gb moves weights from a GPU to host memory; on the CPU they are there."""
@@ -207,6 +223,7 @@ def weight_offload_on_cpu(written: WrittenCommand) -> Iterator[Diagnosis]:
 
 RULES: tuple[CommandRule, ...] = (
     weight_offload_on_cpu,
+    value_out_of_range,
     partial_prefills_ignored,
     engine_keys_in_hf_overrides,
     rope_type_missing,

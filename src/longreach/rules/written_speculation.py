@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from longreach.engine.flag_values import write_value
 from longreach.engine.parsing.parsed import is_open
+from longreach.engine.registry import REGISTRY_VERSIONS, releases_with_name
 from longreach.rules.edit import Edit, set_flag
 from longreach.rules.rule import Diagnosis, rule
-from longreach.rules.written import CommandRule, WrittenCommand
+from longreach.rules.written import CommandRule, WrittenCommand, span_text
+from longreach.units import nearest_name
 
 _NAME_MARKERS = (("eagle-", "eagle"), ("eagle3", "eagle3"), ("dflash", "dflash"), ("dspark", "dspark"))
 """What vLLM looks for in the draft's path, in its order, and the method that it then takes."""
@@ -139,6 +141,53 @@ def spec_method_renamed(written: WrittenCommand) -> Iterator[Diagnosis]:
     )
 
 
+@rule(
+    "LR968",
+    "error",
+    "unknown_spec_method",
+    "the release has no draft method of this name",
+    outcome="refused_at_start",
+    first="0.9.2",
+)
+def unknown_spec_method(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """A method is one of a list; new ones come with most releases."""
+    spec = written.speculative
+    method = None if spec is None else _method(spec)
+    known = written.registry.names("spec_method")
+    if spec is None or method is None or not known or method in known:
+        return
+    releases = releases_with_name("spec_method", method)
+    near = nearest_name(method, sorted(known)) if not releases else None
+    has = f"it exists {span_text(releases, REGISTRY_VERSIONS[-1])}; " if releases else ""
+    yield Diagnosis(
+        f"draft method {method!r} is not known to vLLM {written.release.version}",
+        f"{has}this release has {len(known)} methods, among them {', '.join(sorted(known)[:6])}",
+        f'"method": "{near}"' if near else f"vLLM {releases[0]} or later" if releases else "name one of those methods",
+        edit=_with(spec, method=near) if near else None,
+    )
+
+
+@rule(
+    "LR969",
+    "error",
+    "spec_method_missing",
+    "the draft has neither a method nor a model",
+    outcome="refused_at_start",
+    first="0.11.0",
+)
+def spec_method_missing(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """Before 0.11 models with MTP layers took them by themselves."""
+    spec = written.speculative
+    flags = any(written.parsed.value(flag) is not None for flag in ("--spec-method", "--spec-model"))
+    if not spec or flags or spec.get("method") is not None or spec.get("model") is not None:
+        return
+    yield Diagnosis(
+        "--speculative-config names neither a method nor a model",
+        f"vLLM {written.release.version} refuses: num_speculative_tokens was provided without a speculative model",
+        '"method": "mtp" for a model with MTP layers, "ngram", or a "model" that drafts',
+    )
+
+
 _OLD_FLAGS = ("--speculative-model", "--num-speculative-tokens")
 
 
@@ -163,6 +212,8 @@ def pp_with_old_spec_flags(written: WrittenCommand) -> Iterator[Diagnosis]:
 
 
 RULES: tuple[CommandRule, ...] = (
+    unknown_spec_method,
+    spec_method_missing,
     pp_with_old_spec_flags,
     spec_depth_missing,
     pp_with_spec,

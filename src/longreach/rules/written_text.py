@@ -22,11 +22,17 @@ def _mistake(code: str, severity: Severity, kind: ProblemKind, title: str, outco
 
 
 RULES: tuple[CommandRule, ...] = (
-    _mistake("LR920", "error", "stray_serve", "the start command is repeated in a container", "refused_by_parser"),
+    _mistake(
+        "LR920",
+        "error",
+        "stray_serve_in_image_args",
+        "the start command is repeated in a container",
+        "refused_by_parser",
+    ),
     _mistake("LR921", "warning", "serve_after_unknown_image", "the image may start the server already", None),
     _mistake("LR922", "error", "joined_words", "a whole command stands in one word", "refused_at_start"),
     _mistake(
-        "LR923", "error", "folded_backslash", "YAML joins the lines and keeps the backslashes", "refused_by_parser"
+        "LR923", "error", "folded_yaml_backslash", "YAML joins the lines and keeps the backslashes", "refused_by_parser"
     ),
     _mistake("LR924", "error", "comment_in_continuation", "a comment ends the command early", "no_effect"),
     _mistake("LR925", "error", "continuation_missing", "a line of the command is a command of its own", "no_effect"),

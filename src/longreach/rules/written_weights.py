@@ -1,4 +1,4 @@
-"""How a foreign command loads and spreads the weights: LR137, LR980 to LR986, LR997, LR999. Pure."""
+"""How a foreign command loads and spreads the weights: LR137, LR138, LR980 to LR986, LR997, LR999. Pure."""
 
 import math
 import re
@@ -325,6 +325,30 @@ def float16_not_supported(written: WrittenCommand) -> Iterator[Diagnosis]:
     )
 
 
+_REMOTE_CODE = re.compile(r"kimi-(k2|linear|vl)|internlm2\.5|minicpm-v")
+
+
+@rule(
+    "LR138",
+    "warning",
+    "remote_code_not_trusted",
+    "the checkpoint brings code that vLLM does not run unasked",
+    outcome="refused_at_start",
+)
+def remote_code_not_trusted(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """Families whose tokenizer, or config, is a Python file in the repository. Whether to trust it is the reader's choice."""
+    model, parsed = written.model, written.parsed
+    if model is None or _REMOTE_CODE.match(model.name) is None:
+        return
+    if parsed.is_on("--trust-remote-code") or parsed.named("--tokenizer") or parsed.named("--tokenizer-mode"):
+        return
+    yield Diagnosis(
+        f"'{model.name}' is read with code from its repository, and --trust-remote-code is not set",
+        "its tokenizer is a Python file there: 'Please pass the argument `trust_remote_code=True` to allow custom code to be run'",
+        "read that code, then add --trust-remote-code",
+    )
+
+
 _NO_PIPELINE: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "GptOssForCausalLM": ((0, 10, 1), (0, 10, 1, 99)),
     "HunYuanDenseV1ForCausalLM": ((0, 10, 0), (0, 10, 1, 99)),
@@ -436,6 +460,7 @@ RULES: tuple[CommandRule, ...] = (
     fp8_blocks_split,
     kernel_needs_float16,
     float16_not_supported,
+    remote_code_not_trusted,
     pp_unsupported_arch,
     cpu_offload_ignored_v2_runner,
 )

@@ -70,7 +70,9 @@ def chunk_bytes_per_engine(capacity: KvCapacity, request: KvCacheRequest, blocks
     _check_release(capacity, request)
     copies = 1 if _is_replicated(request) else request.tp_size * request.pp_size
     chunk_bytes = capacity.bytes_per_block * copies * blocks_per_chunk
-    return round_up(chunk_bytes, _REGION_ALIGNMENT_BYTES) if request.release.offload_chunks_page_aligned else chunk_bytes
+    return (
+        round_up(chunk_bytes, _REGION_ALIGNMENT_BYTES) if request.release.offload_chunks_page_aligned else chunk_bytes
+    )
 
 
 def _check_release(capacity: KvCapacity, request: KvCacheRequest) -> None:

@@ -248,7 +248,7 @@ STRAY = {
 def test_a_repeated_serve_is_told_and_left_out(text: str) -> None:
     found = only(text)
     assert found.argv == SERVE
-    assert [problem.kind for problem in found.problems] == ["stray_serve"]
+    assert [problem.kind for problem in found.problems] == ["stray_serve_in_image_args"]
     assert found.received is not None
     assert found.received[:2] == ("vllm", "serve")
     assert found.received != found.argv

@@ -30,8 +30,8 @@ def test_the_text_of_a_line_that_works_has_no_mistake(line: CommandLine) -> None
 @pytest.mark.parametrize(
     ("label", "kind"),
     [
-        ("stray_serve_in_image_args", {"stray_serve", "serve_after_unknown_image"}),
-        ("folded_yaml_backslash", {"folded_backslash"}),
+        ("stray_serve_in_image_args", {"stray_serve_in_image_args", "serve_after_unknown_image"}),
+        ("folded_yaml_backslash", {"folded_yaml_backslash"}),
     ],
 )
 def test_mistakes_of_the_text_are_told(label: str, kind: set[str]) -> None:

@@ -9,10 +9,10 @@ Entry = Literal["vllm serve", "api_server", "image"]
 """What starts: `vllm serve`, the api_server module, or whichever of the two the image's entry point is."""
 
 ProblemKind = Literal[
-    "stray_serve",
+    "stray_serve_in_image_args",
     "serve_after_unknown_image",
     "joined_words",
-    "folded_backslash",
+    "folded_yaml_backslash",
     "comment_in_continuation",
     "continuation_missing",
     "blank_after_backslash",

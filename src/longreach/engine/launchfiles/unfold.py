@@ -112,7 +112,7 @@ def _without_second_serve(words: Sequence[str], around: Surroundings) -> Iterato
             yield command
             continue
         problem = TextProblem(
-            "stray_serve",
+            "stray_serve_in_image_args",
             "'serve' stands twice: at the end of the entry point and at the start of its arguments",
             "vLLM takes the second 'serve' for the model, and the model for a word that belongs to nothing",
             "remove 'serve' from the arguments",
@@ -160,7 +160,7 @@ def _repeated(values: Sequence[str], around: Surroundings, *, serves: bool | Non
     if serves:
         return (
             TextProblem(
-                "stray_serve",
+                "stray_serve_in_image_args",
                 f"'{words}' is repeated behind image {image}",
                 "its entry point starts the server, what follows are arguments of it, and vLLM exits with 'unrecognized arguments'",
                 f"remove '{words}', so that the model or the first flag follows the image, or set the entry point",

@@ -42,7 +42,7 @@ def _mend_folded(scalar: Scalar) -> tuple[str, TextProblem | None]:
     if not scalar.is_folded or not _FOLDED_BACKSLASH.search(scalar.text):
         return scalar.text, None
     problem = TextProblem(
-        "folded_backslash",
+        "folded_yaml_backslash",
         f"the lines from {scalar.line} on are joined by YAML, and their backslashes stay in the midst",
         "a folded block ('>') and a plain text make blanks of line ends, so '\\ --flag' is one word that begins with a blank",
         "remove the backslashes, or make it a literal block ('|') that a shell reads",
