@@ -245,13 +245,16 @@ def pp_stages_uneven(deployment: Deployment) -> Iterator[Diagnosis]:
     )
 
 
+_PADDED_WIDTHS = {29_568: 29_696}  # Qwen pads its 72B checkpoints of AWQ and GPTQ so that eight GPUs can share them
+
+
 def _split_inputs(deployment: Deployment) -> Iterator[tuple[str, int]]:
     """(projection, its inputs) of those that TP cuts along their inputs."""
     model = deployment.model
     yield "the output projection", model.num_attention_heads * model.head_dim
     has_whole_experts = "--enable-expert-parallel" in deployment.options.extra_args
     if model.widths is not None and model.widths.dense:
-        yield "the feed-forward layers", model.widths.dense
+        yield "the feed-forward layers", _PADDED_WIDTHS.get(model.widths.dense, model.widths.dense)
     if model.widths is not None and model.widths.expert and not has_whole_experts:
         yield "the experts", model.widths.expert
 
