@@ -47,6 +47,11 @@ CASES = (
         (_MEAN_32K, with_options(HYBRID, max_num_seqs=64), replace(_MEAN_32K, kv_request=None)),
     ),
     Case(
+        concurrency.max_num_seqs_beyond_cache,
+        replace(with_options(DENSE, max_num_seqs=50_000, kv_cache_memory_bytes=GIB), is_foreign=True),
+        (replace(with_options(DENSE, max_num_seqs=64, kv_cache_memory_bytes=GIB), is_foreign=True),),
+    ),
+    Case(
         concurrency.concurrency_not_met,
         replace(HYBRID, concurrency=4),
         (HYBRID, replace(HYBRID, concurrency=1), replace(_MEAN_32K, concurrency=8), replace(DENSE, concurrency=4)),

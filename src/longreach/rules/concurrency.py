@@ -23,7 +23,10 @@ def useful_max_num_seqs(num_held: int) -> int:
 def max_num_seqs_beyond_cache(deployment: Deployment) -> Iterator[Diagnosis]:
     """Sequences that can never run at once still cost CUDA graphs and warm-up memory."""
     blocks, capacity = _blocks_of_a_usual_request(deployment), deployment.capacity
-    if blocks is None or capacity is None or deployment.mean_input_tokens is None:
+    if blocks is None or capacity is None:
+        return
+    if deployment.mean_input_tokens is None:
+        yield from _never_reached(deployment, capacity.num_blocks)
         return
     if deployment.concurrency is not None and deployment.max_num_seqs <= deployment.concurrency:
         return  # as many as are wanted: LR109 says how many fit
@@ -36,6 +39,23 @@ def max_num_seqs_beyond_cache(deployment: Deployment) -> Iterator[Diagnosis]:
         f"a request of {deployment.tokens_per_request} tokens takes {blocks} of {capacity.num_blocks} KV cache blocks; "
         "graphs and warm-up are sized for max-num-seqs all the same",
         f"set --max-num-seqs to {held} (more pay only where requests share prefixes or are shorter)",
+        set_option("max_num_seqs", held),
+    )
+
+
+def _never_reached(deployment: Deployment, num_blocks: int) -> Iterator[Diagnosis]:
+    """How long requests are is not known: what even requests of one token cannot fill is never reached."""
+    request, given = deployment.kv_request, deployment.options.max_num_seqs
+    if request is None or given is None or not deployment.is_foreign:
+        return
+    blocks = plan_kv_cache(request).blocks_per_request(1)
+    held = num_blocks // blocks
+    if held < 1 or given <= held:
+        return
+    yield Diagnosis(
+        f"max-num-seqs {given} can never be reached: at most {held} requests hold a block at once",
+        f"the shortest request takes {blocks} of the {num_blocks} KV cache blocks",
+        f"set --max-num-seqs to {held} or less",
         set_option("max_num_seqs", held),
     )
 
