@@ -65,6 +65,17 @@ _DEPLOYMENTS = (
         (deployed("qwen3-vl-235b-a22b", "-tp 8"), with_model(HYBRID, architecture_releases=("0.33.0", "0.33.0"))),
     ),
     Case(
+        capacity.mamba_blocks_may_be_too_few,
+        deployed("nemotron-3-nano-30b-a3b", "--max-model-len 131072", gpus="H100"),
+        (
+            deployed("nemotron-3-nano-30b-a3b", "--max-model-len 131072 --max-num-seqs 512", gpus="H100"),
+            deployed("nemotron-3-nano-30b-a3b", "--max-model-len 131072 --enforce-eager", gpus="H100"),
+            deployed("nemotron-3-nano-30b-a3b", "--max-model-len 131072", gpus="H200"),
+            deployed("qwen3.6-27b", "--max-model-len 32768", gpus="H100"),
+            deployed("qwen3-8b", gpus="H100"),
+        ),
+    ),
+    Case(
         multimodal.mm_options_refused_on_text_model,
         deployed("qwen3-32b", "--limit-mm-per-prompt '{\"image\": 2}'", "0.9.2"),
         (

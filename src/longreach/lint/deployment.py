@@ -130,6 +130,8 @@ def _batch_limits(
     name = "" if gpu is None else gpu.name
     asked = {"device_type": machine.device_type, "world_size": world_size}
     seqs = options.max_num_seqs or default_max_num_seqs(memory, name, **asked) or 256  # type: ignore[arg-type] # two kinds of value
+    if _is_fragment(written):
+        seqs = options.max_num_seqs or 1  # as few as there can be
     batch = options.max_num_batched_tokens
     if batch is None:
         batch = default_max_num_batched_tokens(memory, name, **asked) or 2048  # type: ignore[arg-type] # as above
@@ -195,10 +197,16 @@ def _counted(deployment: Deployment, written: WrittenCommand) -> Deployment:
     return _with_tiers(replace(deployment, kv_request=request, capacity=_labelled(capacity, asked, memory, written)))
 
 
+def _is_fragment(written: WrittenCommand) -> bool:
+    """Arguments that name no model leave out more than that: what they do not say need not be vLLM's default."""
+    return written.parsed.model is None
+
+
 def _cannot_be_counted(written: WrittenCommand, model: ModelSpec) -> bool:
     given = {use.name for use in written.parsed.uses}
     return (
         not given.isdisjoint(_NOT_COUNTED)
+        or (_is_fragment(written) and "--max-model-len" not in given)
         or (_POOL in given and written.release.number < _OVERRIDE_IS_CHECKED_SINCE)
         or any(_is_open(written, name) for name in _COUNTED_WITH)
         or changes_layers(written, model)

@@ -1,13 +1,15 @@
-"""Does one request of max-model-len fit the KV cache, and what does not help: LR103 to LR107, LR116, LR118. Pure."""
+"""Does one request of max-model-len fit the KV cache, and what does not help: LR103 to LR107, LR116, LR118, LR128, LR139. Pure."""
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from longreach.hardware.spec import GpuSpec
 from longreach.model.spec import AttentionLayer, MlaLayer
 from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
+from longreach.sizing.kv_cache import size_kv_cache
 from longreach.sizing.values import KvCapacity
 from longreach.units import ceil_div, format_bytes
 
@@ -71,8 +73,9 @@ def _how_to_fit(deployment: Deployment, capacity: KvCapacity) -> str:
         ways.append(f"leave --num-gpu-blocks-override out, or set it to at least {least}")
     elif room is None or room[1] >= needed:
         ways.append(f"set --kv-cache-memory-bytes to at least {needed} ({format_bytes(needed)})")
-    if capacity.largest_max_model_len > 0:
-        ways.append(f"--max-model-len to {capacity.largest_max_model_len}")
+    length = _fitting_length(deployment, capacity)
+    if length > 0:
+        ways.append(f"--max-model-len to {length}")
     if ways and ways[0].startswith("--"):
         ways[0] = f"set {ways[0]}"
     ways += _other_ways(deployment)
@@ -94,12 +97,28 @@ def _stores_fp8(gpu: GpuSpec | None) -> bool:
 
 
 def _remedy_to_fit(deployment: Deployment, capacity: KvCapacity) -> Remedy | None:
-    room = deployment.kv_room_bytes
-    if deployment.pool_blocks is None and room is not None and room[0] >= capacity.needed_bytes_per_gpu:
+    """More bytes where they are stated and there, else a shorter length."""
+    room, stated = deployment.kv_room_bytes, deployment.pool_blocks is None and _cautious_bytes(deployment) is None
+    if stated and room is not None and room[0] >= capacity.needed_bytes_per_gpu:
         return set_option("kv_cache_memory_bytes", capacity.needed_bytes_per_gpu)
-    if capacity.largest_max_model_len > 0:
-        return set_option("max_model_len", capacity.largest_max_model_len)
-    return None
+    length = _fitting_length(deployment, capacity)
+    return set_option("max_model_len", length) if length > 0 else None
+
+
+def _fitting_length(deployment: Deployment, capacity: KvCapacity) -> int:
+    """The longest that fits the bytes that were asked for, or what one can rely on of a share of the card."""
+    least, request = _cautious_bytes(deployment), deployment.kv_request
+    if least is None or request is None or deployment.pool_blocks is not None:
+        return capacity.largest_max_model_len
+    return size_kv_cache(replace(request, available_bytes_per_gpu=least)).largest_max_model_len
+
+
+def _cautious_bytes(deployment: Deployment) -> int | None:
+    """What a share of the card surely leaves to KV, or half of what is expected where that is more; None: stated in bytes."""
+    memory = deployment.memory
+    if not deployment.is_foreign or memory is None or memory.kv_bytes is None or memory.kv_certainty != "range":
+        return None
+    return max(memory.kv_bytes[0], (memory.kv_middle_bytes or 0) // 2, 0)
 
 
 @rule("LR104", "warning", "null_block_reserved", "max-model-len needs the one block that is never usable")
@@ -178,22 +197,61 @@ def reserve_full_isl_adds_no_capacity(deployment: Deployment) -> Iterator[Diagno
 )
 def mamba_blocks_lt_max_num_seqs(deployment: Deployment) -> Iterator[Diagnosis]:
     """With full CUDA graphs every decoding sequence needs a state block; capture refuses a batch larger than the pool."""
-    capacity, options, most_bytes = deployment.capacity, deployment.options, deployment.kv_most_bytes
-    if capacity is None or deployment.num_recurrent_layers == 0 or deployment.machine.device_type == "cpu":
+    capacity, most_bytes = deployment.capacity, deployment.kv_most_bytes
+    if capacity is None or not _decodes_from_state_blocks(deployment):
         return
     most = capacity.num_blocks
     if deployment.is_foreign and most_bytes is not None:
         most = most_bytes // capacity.bytes_per_block
     if most == 0 or deployment.max_num_seqs <= most:
         return  # without blocks nothing starts, whatever the limit
-    if options.enforce_eager or options.cudagraph_mode in ("NONE", "PIECEWISE"):
-        return
     yield Diagnosis(
         f"max-num-seqs {deployment.max_num_seqs} exceeds the {most} KV cache blocks",
         f"{deployment.num_recurrent_layers} recurrent layers need one state block for each decoding sequence, and full "
         f"CUDA graphs are captured for max-num-seqs of them",
-        f"set --max-num-seqs to at most {most}",
-        set_option("max_num_seqs", most),
+        f"set --max-num-seqs to at most {_cautious_blocks(deployment, capacity) or most}",
+        set_option("max_num_seqs", _cautious_blocks(deployment, capacity) or most),
+    )
+
+
+def _cautious_blocks(deployment: Deployment, capacity: KvCapacity) -> int:
+    least = _cautious_bytes(deployment)
+    return capacity.num_blocks if least is None else least // capacity.bytes_per_block
+
+
+def _decodes_from_state_blocks(deployment: Deployment) -> bool:
+    """Recurrent layers under full CUDA graphs."""
+    options = deployment.options
+    if deployment.num_recurrent_layers == 0 or deployment.machine.device_type == "cpu":
+        return False
+    return not options.enforce_eager and options.cudagraph_mode not in ("NONE", "PIECEWISE")
+
+
+@rule(
+    "LR139",
+    "warning",
+    "mamba_blocks_may_be_too_few",
+    "max-num-seqs may exceed the blocks that hold recurrent state",
+    outcome="refused_at_start",
+    first="0.18.0",
+)
+def mamba_blocks_may_be_too_few(deployment: Deployment) -> Iterator[Diagnosis]:
+    """Under a share of the card the number of blocks is a guess; what no guess allows is LR107."""
+    capacity, most_bytes, memory = deployment.capacity, deployment.kv_most_bytes, deployment.memory
+    if capacity is None or most_bytes is None or memory is None or memory.kv_bytes is None:
+        return
+    if not deployment.is_foreign or memory.kv_certainty != "range" or not _decodes_from_state_blocks(deployment):
+        return
+    low, high = (max(kv_bytes, 0) // capacity.bytes_per_block for kv_bytes in memory.kv_bytes)
+    least = _cautious_blocks(deployment, capacity)
+    if not capacity.num_blocks < deployment.max_num_seqs <= most_bytes // capacity.bytes_per_block:
+        return
+    yield Diagnosis(
+        f"max-num-seqs {deployment.max_num_seqs} may exceed the KV cache blocks",
+        f"{deployment.num_recurrent_layers} recurrent layers need one state block for each decoding sequence under full CUDA "
+        f"graphs; {low} to {high} blocks are expected",
+        f"set --max-num-seqs to {least}" if least else "set a lower --max-num-seqs",
+        set_option("max_num_seqs", least) if least else None,
     )
 
 
@@ -285,6 +343,7 @@ RULES: tuple[Rule, ...] = (
     offload_does_not_extend_request,
     reserve_full_isl_adds_no_capacity,
     mamba_blocks_lt_max_num_seqs,
+    mamba_blocks_may_be_too_few,
     architecture_not_in_release,
     model_too_new,
     cpu_offload_moves_weights,

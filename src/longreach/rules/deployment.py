@@ -10,6 +10,8 @@ from longreach.model.spec import IndexerLayer, MlaLayer, ModelSpec, RecurrentLay
 from longreach.sizing.kv_cache import size_kv_cache
 from longreach.sizing.values import KvCacheRequest, KvCapacity, MemoryBudget, RopePlan, TierCapacity
 
+_SLACK = 0.03  # of a card: what cards of one name, and copies of one checkpoint, differ by
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
@@ -99,14 +101,16 @@ class Deployment:
 
     @property
     def kv_most_bytes(self) -> int | None:
-        """More than KV can ever get on one GPU: what was asked for, else all but the weights at their least. None: not known."""
+        """More than KV can ever get on one GPU: what was asked for, else all but the weights at their least, and a little more
+        for what the card's name does not tell. None: not known.
+        """
         if self.options.kv_cache_memory_bytes is not None:
             return self.options.kv_cache_memory_bytes
         memory = self.memory
         if memory is None or memory.gpu_total_bytes is None or memory.weights_bytes is None:
             return None
         share = self.options.gpu_memory_utilization or self.release.default_gpu_memory_utilization
-        return max(int(memory.gpu_total_bytes[1] * share) - memory.weights_bytes[0], 0)
+        return max(int(memory.gpu_total_bytes[1] * (share + _SLACK)) - memory.weights_bytes[0], 0)
 
     @property
     def pool_blocks(self) -> int | None:

@@ -138,7 +138,10 @@ def default_batch_may_be_below_block(deployment: Deployment) -> Iterator[Diagnos
 
 
 def _knows_batch(deployment: Deployment) -> bool:
-    return deployment.options.max_num_batched_tokens is not None or deployment.machine.gpu is not None
+    """The default follows the card's memory, which the catalogue does not have of every card."""
+    gpu = deployment.machine.gpu
+    has_memory = gpu is not None and (gpu.memory_bytes or gpu.cuda_memory_bytes) is not None
+    return deployment.options.max_num_batched_tokens is not None or has_memory
 
 
 def _aligned_block_size(deployment: Deployment) -> int | None:
