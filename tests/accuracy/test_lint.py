@@ -5,6 +5,7 @@ from tests.accuracy.causes import RIGHT_CAUSES
 from tests.accuracy.commands import CommandLine, expanded, read_lines
 from tests.accuracy.judging import false_errors, verdicts
 from tests.accuracy.lint import NEEDS, flagged, share
+from tests.accuracy.mending import mended
 
 from longreach.rules.registry import KINDS
 
@@ -19,6 +20,10 @@ def test_a_line_that_works_gets_no_error(line: CommandLine) -> None:
 @pytest.mark.parametrize(("need", "asked"), NEEDS.items())
 def test_failing_lines_are_flagged_for_the_right_cause(need: str, asked: float) -> None:
     assert share(flagged(need, registry_only=True)) >= asked
+
+
+def test_most_lines_with_an_error_are_mended() -> None:
+    assert sum(mended()) / len(mended()) >= 0.85
 
 
 def test_every_cause_that_counts_as_right_is_one_of_ours() -> None:

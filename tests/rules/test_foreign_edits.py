@@ -2,7 +2,7 @@
 
 import pytest
 from tests.rules.case import Case
-from tests.rules.cases_foreign import COMMAND_CASES
+from tests.rules.cases import COMMAND_CASES
 
 from longreach.engine.options import ServeCommand
 from longreach.lint.check import Surroundings, read_written

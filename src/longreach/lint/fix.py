@@ -5,6 +5,7 @@ from longreach.engine.options import ServeCommand
 from longreach.engine.release import Release
 from longreach.lint.check import UNKNOWN, Surroundings, lint_command, read_written, with_command
 from longreach.lint.edits import apply_edit
+from longreach.lint.mends import other_edits
 from longreach.lint.values import FixedCommand, LintReport
 from longreach.rules.edit import Edit
 from longreach.rules.finding import Finding
@@ -29,6 +30,7 @@ def fix_command(command: ServeCommand, release: Release, around: Surroundings = 
         else:
             report, around = better, with_command(around, better.command)
             mended.append(finding)
+            refused.clear()  # what could not be mended may be now
     return FixedCommand(report, tuple(mended))
 
 
@@ -36,7 +38,8 @@ def _next(report: LintReport, refused: set[tuple[str, str]]) -> Finding | None:
     open_findings = (
         finding
         for finding in report.findings
-        if finding.severity != "advice" and (finding.edit is not None or finding.remedy is not None)
+        if finding.severity == "error"
+        or (finding.severity == "warning" and (finding.edit is not None or finding.remedy is not None))
     )
     return next((finding for finding in open_findings if (finding.code, finding.what) not in refused), None)
 
@@ -44,14 +47,14 @@ def _next(report: LintReport, refused: set[tuple[str, str]]) -> Finding | None:
 def _mend(report: LintReport, finding: Finding, release: Release, around: Surroundings) -> LintReport | None:
     """The report after the edit, or None when the finding outlives it or a new error takes its place."""
     written = read_written(report.command, release, around)
-    edit = finding.edit or _edit_of(finding, written)
-    if edit is None:
-        return None
-    command = apply_edit(report.command, written.parsed, edit)
-    after = lint_command(command, release, with_command(around, command))
-    if (finding.code, finding.what) in {(left.code, left.what) for left in after.findings}:
-        return None
-    return None if _count_errors(after) > _count_errors(report) else after
+    own = finding.edit or _edit_of(finding, written)
+    for edit in (*((own,) if own is not None else ()), *other_edits(finding, written)):
+        command = apply_edit(report.command, written.parsed, edit)
+        after = lint_command(command, release, with_command(around, command))
+        stays = (finding.code, finding.what) in {(left.code, left.what) for left in after.findings}
+        if not stays and _count_errors(after) <= _count_errors(report):
+            return after
+    return None
 
 
 def _count_errors(report: LintReport) -> int:

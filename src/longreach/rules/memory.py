@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from longreach.rules.deployment import Deployment
-from longreach.rules.remedy import set_option
+from longreach.rules.parallel import largest_even_size
+from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
-from longreach.units import format_bytes
+from longreach.units import ceil_div, format_bytes
 
 _CPU_SPACE = "VLLM_CPU_KVCACHE_SPACE"
 
@@ -33,6 +34,24 @@ def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
         f"weights leave no KV cache on a GPU of {total}",
         f"each GPU needs {', '.join(shares)}",
         "spread the model over more GPUs (--tensor-parallel-size, --pipeline-parallel-size), or take smaller weights",
+        _spread_over_more_gpus(deployment),
+    )
+
+
+def _spread_over_more_gpus(deployment: Deployment) -> Remedy | None:
+    """The least tensor parallel size at which half of the share is free of weights, or all the GPUs there are."""
+    options, room = deployment.options, deployment.memory
+    if deployment.others or room is None or room.gpu_total_bytes is None or room.weights_bytes is None:
+        return None
+    ways = options.pipeline_parallel_size * options.data_parallel_size
+    most = largest_even_size(deployment, deployment.machine.num_gpus // ways)
+    if most is None or most <= deployment.tp_size:
+        return None
+    share = options.gpu_memory_utilization or deployment.release.default_gpu_memory_utilization
+    wanted = ceil_div(2 * room.weights_bytes[1] * deployment.tp_size, int(room.gpu_total_bytes[0] * share))
+    sizes = (largest_even_size(deployment, size) for size in range(max(wanted, deployment.tp_size + 1), most + 1))
+    return set_option(
+        "tensor_parallel_size", next((size for size in sizes if size is not None and size >= wanted), most)
     )
 
 

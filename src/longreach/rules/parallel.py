@@ -11,7 +11,7 @@ from longreach.model.spec import (
     MlaLayer,
 )
 from longreach.rules.deployment import Deployment
-from longreach.rules.remedy import set_option
+from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
 from longreach.units import round_up
 
@@ -28,6 +28,34 @@ _MANY_NODES = (
     "--data-parallel-start",
 )
 _DCP_SINCE = (0, 11)
+_EXPERTS_STAY_WHOLE = frozenset(("--enable-expert-parallel", "--enable_expert_parallel", "-ep"))
+
+
+def largest_even_size(deployment: Deployment, most: int) -> int | None:
+    """The largest tensor parallel size up to `most` that divides all that must be whole on a GPU; None: there is none."""
+    return next((size for size in range(most, 0, -1) if _is_even(deployment, size)), None)
+
+
+def _is_even(deployment: Deployment, tp: int) -> bool:
+    model, options = deployment.model, deployment.options
+    whole = {model.num_attention_heads, round_up(model.vocab_size, _VOCAB_PADDING)}
+    whole |= {heads for heads, _ in _state_heads(deployment)}
+    if model.widths is not None and not _EXPERTS_STAY_WHOLE.intersection(options.extra_args):
+        whole.add(model.widths.expert)
+    return (
+        all(size % tp == 0 for size in whole)
+        and all(heads % tp == 0 or tp % heads == 0 for heads in _kv_heads(deployment))
+        and tp % options.decode_context_parallel_size == 0
+    )
+
+
+def _kv_heads(deployment: Deployment) -> set[int]:
+    return {layer.num_kv_heads for layer in deployment.model.layers if isinstance(layer, AttentionLayer)}
+
+
+def _fewer_gpus(deployment: Deployment, most: int) -> Remedy | None:
+    size = largest_even_size(deployment, most)
+    return None if size is None else set_option("tensor_parallel_size", size)
 
 
 def _divisors_below(value: int, limit: int) -> str:
@@ -50,6 +78,7 @@ def tp_not_dividing_heads(deployment: Deployment) -> Iterator[Diagnosis]:
         f"tensor-parallel-size {tp} does not divide {heads} attention heads",
         f"vLLM refuses: 'Total number of attention heads ({heads}) must be divisible by tensor parallel size ({tp})'",
         f"set --tensor-parallel-size to one of {_divisors_below(heads, max(deployment.machine.num_gpus, tp))}",
+        _fewer_gpus(deployment, tp - 1),
     )
 
 
@@ -70,6 +99,7 @@ def tp_does_not_divide_vocabulary(deployment: Deployment) -> Iterator[Diagnosis]
         f"tensor-parallel-size {tp} does not divide the vocabulary of {vocabulary}",
         f"vLLM pads it to {padded} rows and asserts that {tp} divides them",
         f"set --tensor-parallel-size to one of {_divisors_below(padded, max(deployment.machine.num_gpus, tp))}",
+        _fewer_gpus(deployment, tp - 1),
     )
 
 
@@ -83,14 +113,14 @@ def tp_does_not_divide_vocabulary(deployment: Deployment) -> Iterator[Diagnosis]
 def tp_splits_kv_heads_unevenly(deployment: Deployment) -> Iterator[Diagnosis]:
     """Either TP divides the KV heads or the KV heads divide TP."""
     tp = deployment.tp_size
-    counts = {layer.num_kv_heads for layer in deployment.model.layers if isinstance(layer, AttentionLayer)}
-    for heads in sorted(counts):
+    for heads in sorted(_kv_heads(deployment)):
         if heads % tp == 0 or tp % heads == 0:
             continue
         yield Diagnosis(
             f"tensor-parallel-size {tp} neither divides {heads} KV heads nor is a multiple of them",
             f"vLLM asserts {heads} % {tp} == 0 to split them, or {tp} % {heads} == 0 to copy them",
             f"set --tensor-parallel-size to one of {_divisors_below(heads, heads)}, or a multiple of {heads}",
+            _fewer_gpus(deployment, tp - 1),
         )
 
 
@@ -111,6 +141,7 @@ def tp_splits_state_unevenly(deployment: Deployment) -> Iterator[Diagnosis]:
             f"tensor-parallel-size {tp} does not divide the {heads} {kind} heads of the recurrent layers",
             f"each GPU keeps the state of whole heads; vLLM stops with '{heads} is not divisible by {tp}'",
             f"set --tensor-parallel-size to one of {_divisors_below(heads, max(deployment.machine.num_gpus, tp))}",
+            _fewer_gpus(deployment, tp - 1),
         )
 
 
@@ -169,12 +200,14 @@ def more_workers_than_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
     needed = deployment.num_gpus_of_all
     if needed <= machine.num_gpus:
         return
+    most = machine.num_gpus // (options.pipeline_parallel_size * options.data_parallel_size)
     yield Diagnosis(
         f"{needed} GPUs are asked for and the machine has {machine.num_gpus}",
         f"tensor {deployment.tp_size} x pipeline {options.pipeline_parallel_size} x data {options.data_parallel_size}"
         + (f", beside {len(deployment.others)} other instances" if len(deployment.others) > 1 else "")
         + (", beside another instance" if len(deployment.others) == 1 else ""),
         "lower --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size",
+        None if deployment.others else _fewer_gpus(deployment, most),
     )
 
 

@@ -7,7 +7,7 @@ from longreach.rules.edit import remove_flag
 from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand, span_text
 from longreach.rules.written_names import replace_key
-from longreach.units import GIB, did_you_mean
+from longreach.units import GIB, did_you_mean, nearest_name
 
 _CONNECTOR = "OffloadingConnector"
 _TIERING_SPEC = "TieringOffloadingSpec"
@@ -63,6 +63,7 @@ def unknown_offload_spec(written: WrittenCommand) -> Iterator[Diagnosis]:
         f"vLLM {releases[0]} or later"
         if releases
         else did_you_mean(name, sorted(known)) or 'give "spec_module_path" too',
+        edit=replace_key(written, _with_extra(written, {"spec_name": nearest_name(name, sorted(known))})),
     )
 
 
@@ -150,6 +151,7 @@ def offload_size_missing(written: WrittenCommand) -> Iterator[Diagnosis]:
         f"the offload config has no {wanted!r}",
         f"vLLM {written.release.version} refuses: {wanted} must be specified in kv_connector_extra_config{instead}",
         f'add "{wanted}": {value} ({"bytes, summed over all workers" if wanted == "cpu_bytes_to_use" else "blocks a worker"})',
+        edit=replace_key(written, _with_extra(written, {wanted: value})),
     )
 
 
@@ -182,9 +184,10 @@ def _check_tier(written: WrittenCommand, index: int, tier: Mapping[str, object])
         yield Diagnosis(f"secondary tier {index} has no type", "vLLM refuses an entry without it", fix)
     elif known and isinstance(kind, str) and kind not in known:
         renamed = {"fs_python": "fs", "fs": "fs_python"}.get(kind)
-        better = renamed if renamed in known else None
+        better = renamed if renamed in known else nearest_name(kind, sorted(known))
         tiers = [
-            {**entry, "type": better} if entry is tier else dict(entry) for entry in _tiers(written.connector_extra)
+            {**entry, "type": better} if place == index else dict(entry)
+            for place, entry in enumerate(_tiers(written.connector_extra))
         ]
         yield Diagnosis(
             f"secondary tier type {kind!r} is not known to vLLM {version}",
