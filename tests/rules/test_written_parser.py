@@ -104,3 +104,64 @@ def test_a_line_is_mended_for_its_release(line: str, version: str, expected: str
 @pytest.mark.parametrize("line", ["m --max-num 8", "m --config c.json", "m --hf-overrides '{..}'", "m --lora-path x"])
 def test_what_was_meant_is_not_guessed(line: str) -> None:
     assert [finding.edit for finding in findings(line, "0.32.0")] == [None]
+
+
+_MODULE = "python3 -m vllm.entrypoints.openai.api_server"
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "expected"),
+    [
+        (f"{_MODULE} --model m --tp 2", "0.8.5", "--model m --tensor-parallel-size 2"),
+        (f"{_MODULE} --model m --tp 2 --pp=3", "0.33", "--model m --tensor-parallel-size 2 --pipeline-parallel-size 3"),
+        (f"{_MODULE} --dp 2 --model m", "0.33", "--model m --data-parallel-size 2"),
+        ("--tp 2 --dp 2 m", "0.33", "m --tensor-parallel-size 2 --data-parallel-size 2"),
+        ("--tp 2 --model m", "0.33", "--model m --tensor-parallel-size 2"),
+        ("--model m --ipc host", "0.10.2", "m"),
+        (f"{_MODULE} --ipc host --model m", "0.11", "--model m"),
+    ],
+)
+def test_a_word_behind_an_unknown_flag_goes_with_it(line: str, version: str, expected: str) -> None:
+    module = "vllm.entrypoints.openai.api_server "
+    assert mended(line, version) == (f"{module}{expected}" if module in line else expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "expected"),
+    [
+        ("m --enable-prefix-caching False", "0.33", "m --no-enable-prefix-caching"),
+        ("m --enable-prefix-caching true --port 1", "0.33", "m --enable-prefix-caching --port 1"),
+        ("m --no-enable-prefix-caching False", "0.33", "m --enable-prefix-caching"),
+        ("m --no-enable-prefix-caching=true", "0.33", "m --no-enable-prefix-caching"),
+        ("--enforce-eager 0 m", "0.33", "--no-enforce-eager m"),
+        ("--enforce-eager True --port 1 m", "0.33", "--enforce-eager --port 1 m"),
+        ("'$MODEL' --enforce-eager True", "0.33", "'$MODEL' --enforce-eager"),
+        ("m --enforce-eager False", "0.8.5", "m"),
+    ],
+)
+def test_a_word_behind_a_switch_turns_it_on_or_off(line: str, version: str, expected: str) -> None:
+    assert mended(line, version) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "expected"),
+    [
+        (
+            "m --ngram-prompt-lookup-max 4 --num-speculative-tokens 3",
+            "0.33",
+            "m --speculative-config.prompt_lookup_max 4 --speculative-config.num_speculative_tokens 3",
+        ),
+        (
+            'm --speculative-config \'{"method":"ngram"}\' --ngram-prompt-lookup-max 4',
+            "0.33",
+            'm --speculative-config \'{"method":"ngram","prompt_lookup_max":4}\'',
+        ),
+        (
+            "m --speculative-model x --num-speculative-tokens 3",
+            "0.8.5",
+            'm --speculative-config \'{"model":"x","num_speculative_tokens":3}\'',
+        ),
+    ],
+)
+def test_a_flag_that_became_a_key_joins_the_object_that_stands(line: str, version: str, expected: str) -> None:
+    assert mended(line, version) == expected

@@ -16,6 +16,7 @@ from longreach.engine.parsing.parsed import Entry, ParsedCommand, ParseProblem, 
 from longreach.engine.parsing.problems import missing_value, stray_words, unknown_flag, unwanted_value
 from longreach.engine.parsing.quoting import explain_quoting
 from longreach.engine.parsing.spelling import HELP, Match, match_option
+from longreach.engine.parsing.successors import find_successor
 from longreach.engine.parsing.words import (
     RefusedError,
     Word,
@@ -76,6 +77,7 @@ class _Draft:
     dialect: Dialect
     is_serve: bool
     model: str | None = None
+    names_model: bool = False  # it can be no bare word
     uses: list[Use] = field(default_factory=list)
     problems: list[ParseProblem] = field(default_factory=list)
 
@@ -136,12 +138,19 @@ def _consume(draft: _Draft, words: Sequence[Word]) -> None:
     end = next((index for index, word in enumerate(words) if word.text == "--"), len(words))
     matches = [match_option(word.text, draft.registry) if index < end else None for index, word in enumerate(words)]
     takes_model = draft.is_serve or draft.dialect.module_takes_model
+    draft.names_model = not draft.is_serve or any(word.text.partition("=")[0] == "--model" for word in words[:end])
     index = 0
     while index < len(words):
         match = matches[index]
         bare = _count_bare(words, matches, index + (match is not None))
         if match is not None:
-            index += _take_option(draft, match, words[index : index + 1 + bare])
+            own = words[index : index + 1 + bare]
+            is_refused = not takes_model or _has_loose_word(words, matches, index + 2)
+            index += (
+                _take_truth(draft, match, own)
+                if is_refused and _is_truth(match, own)
+                else _take_option(draft, match, own)
+            )
             continue
         if takes_model:
             takes_model = False
@@ -159,6 +168,38 @@ def _count_bare(words: Sequence[Word], matches: Sequence[Match | None], start: i
     while end < len(words) and matches[end] is None and words[end].text != "--":
         end += 1
     return end - start
+
+
+def _has_loose_word(words: Sequence[Word], matches: Sequence[Match | None], start: int) -> bool:
+    """Whether a bare word from there on is left over by the options, so that no other can be the model too."""
+    index = start
+    while index < len(words):
+        match = matches[index]
+        if match is None:
+            return not is_open(words[index].text)
+        bare = _count_bare(words, matches, index + 1)
+        entry = match.entry
+        index += 1 + (bare if entry is None else 0 if match.value is not None else _count_taken(entry.nargs, bare))
+    return False
+
+
+_TRUTHS = ("true", "false", "yes", "no", "on", "off", "1", "0")
+
+
+def _is_truth(match: Match, words: Sequence[Word]) -> bool:
+    """Whether a switch has a word behind it that says on or off."""
+    entry = match.entry
+    if entry is None or entry is HELP or entry.nargs != "0" or match.value is not None:
+        return False
+    return len(words) > 1 and words[1].text.lower() in _TRUTHS
+
+
+def _take_truth(draft: _Draft, match: Match, words: Sequence[Word]) -> int:
+    """A switch with the word that it does not take: what it says counts, as in `--switch=false`."""
+    uses = _build_uses(draft, match, words[:2], (words[1].text,))
+    draft.uses += uses
+    draft.problems.append(unwanted_value(uses[0]))
+    return 2
 
 
 def _take_model(draft: _Draft, words: Sequence[Word]) -> int:
@@ -233,7 +274,8 @@ def _build_uses(draft: _Draft, match: Match, words: Sequence[Word], values: tupl
 def _take_unknown(draft: _Draft, match: Match, words: Sequence[Word]) -> int:
     """An option that the release lacks. The real parser leaves the words behind it alone.
 
-    Where another release has the option, as many as it takes there are counted to it; where none has it, all but the model.
+    Where another release has the option, as many as it takes there are counted to it; one to a flag under another name;
+    where nothing is known of it, all but the model.
     """
     taken = 0 if "=" in words[0].text else _count_meant(draft, match, words)
     values = (
@@ -254,7 +296,11 @@ def _count_meant(draft: _Draft, match: Match, words: Sequence[Word]) -> int:
     if others:
         entry = get_registry(others[-1]).find(match.written)
         return _count_taken(entry.nargs, available) if entry is not None else 0
-    return available if draft.model is not None or words[0].parts else max(available - 1, 0)
+    successor = find_successor(match.written, draft.registry)
+    if successor is not None and successor.keeps_value:
+        return min(available, 1)
+    knows_model = draft.model is not None or draft.names_model
+    return available if knows_model or words[0].parts else max(available - 1, 0)
 
 
 def _take_stray(draft: _Draft, words: Sequence[Word]) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 from longreach.engine.flag_values import write_value
 from longreach.engine.parser import ParseProblem, Use
+from longreach.engine.parsing.dialect import get_dialect
+from longreach.engine.parsing.json_merge import DottedPart
 from longreach.engine.parsing.parsed import is_open
 from longreach.engine.parsing.successors import Successor, find_successor
 from longreach.rules.edit import Edit
@@ -50,6 +52,8 @@ def mend_flag(written: WrittenCommand, problem: ParseProblem) -> Edit | None:
     successor = find_successor(use.name, written.registry)
     if successor is not None:
         return succeed(written, use, successor)
+    if problem.kind == "ambiguous_flag":
+        return None
     if problem.suggestion:
         name, _, value = problem.suggestion[0].partition("=")
         entry = written.registry.find(name)
@@ -72,14 +76,31 @@ def succeed(written: WrittenCommand, use: Use, successor: Successor) -> Edit | N
         return None
     if successor.name is None:
         return Edit(remove=(use.name,))
+    value = use.value if successor.keeps_value else successor.value
+    flag, _, keys = successor.name.partition(".")
+    if keys and value is not None:
+        return _move_into(written, use, (flag, *keys.split(".")), value)
     if successor.keeps_value:
         uses = written.parsed.named(use.name)
-        return Edit(set=tuple((_dotted(successor.name, one), one.values) for one in uses), remove=(use.name,))
-    return Edit(set=((successor.name, () if successor.value is None else (successor.value,)),), remove=(use.name,))
+        settings = tuple((".".join((successor.name, *one.path)), one.values) for one in uses)
+        return Edit(set=settings, remove=(use.name,))
+    return Edit(set=((successor.name, () if value is None else (value,)),), remove=(use.name,))
 
 
-def _dotted(name: str, use: Use) -> str:
-    return ".".join((name, *use.path))
+def _move_into(written: WrittenCommand, use: Use, path: tuple[str, ...], value: str) -> Edit | None:
+    """A value as a key of a JSON flag: dotted, or beside the keys of an object that stands there.
+
+    Dotted keys would take the place of the whole object, and before 0.9.2 there are none.
+    """
+    flag, *keys = path
+    objects = [one for one in written.parsed.named(flag) if not one.path]
+    if not objects and get_dialect(written.registry.version).dotted_keys:
+        return Edit(set=((".".join(path), (value,)),), remove=(use.name,))
+    found = _object_at(written, flag, ()) if objects else {}
+    if found is None:
+        return None
+    nested = DottedPart(tuple(keys), append=False, value=value).nest()
+    return Edit(set=((flag, (write_value({**found, **nested}),)),), remove=(use.name,))
 
 
 def _move_rope(written: WrittenCommand, use: Use) -> Edit | None:

@@ -72,7 +72,7 @@ _REFUSALS: tuple[CommandRule, ...] = (
     _refusal("LR936", "removed_flag", "the flag is gone in this release", ("unknown_flag",), mend_flag, _flag_fault),
     _refusal("LR937", "flag_too_new", "the flag comes in a later release", ("unknown_flag",), mend_flag, _flag_fault),
     _refusal("LR938", "single_dash", "a long name has one dash only", ("unknown_flag",), mend_flag, _flag_fault),
-    _refusal("LR902", "ambiguous_flag", "the prefix fits several flags", ("ambiguous_flag",), lambda *_: None),
+    _refusal("LR902", "ambiguous_flag", "the prefix fits several flags", ("ambiguous_flag",), mend_flag),
     _refusal("LR903", "stray_word", "a word belongs to no flag", ("stray_word",), split_word, _word_fault),
     _refusal(
         "LR939",

@@ -12,17 +12,18 @@ from longreach.engine.registry import REGISTRY_VERSIONS, Registry, releases_with
 def unknown_flag(use: Use, candidates: Sequence[str], registry: Registry) -> ParseProblem:
     """A name that no option of the release has, or that is a prefix of several."""
     name, version = use.spelling, registry.version
+    successor = find_successor(name, registry)
     if candidates:
         why = f"vLLM {version} takes a prefix that only one flag has; this one begins {', '.join(candidates)}"
         return ParseProblem(
             "ambiguous_flag",
             f"{name} is not one flag",
             why,
-            f"write {' or '.join(candidates)}",
+            f"write {' or '.join(candidates)}" if successor is None else _fix(successor, name),
             use,
             suggestion=tuple(candidates),
         )
-    releases, successor = releases_with_flag(name), find_successor(name, registry)
+    releases = releases_with_flag(name)
     if releases:
         why = f"the flag exists {_span(releases)}; vLLM {version} exits with 'unrecognized arguments'"
     else:
@@ -94,16 +95,16 @@ def missing_value(use: Use) -> ParseProblem:
 
 
 def unwanted_value(use: Use) -> ParseProblem:
-    """A switch with a value: the value is refused, whatever it says."""
+    """A switch with a value, in its word or behind it: refused, whatever it says; `--no-x=false` is on."""
     assert use.entry is not None
     off = f"--no-{use.name.removeprefix('--')}"
-    is_off = (use.value or "").strip().lower() in ("false", "0", "no", "off")
+    is_off = ((use.value or "").strip().lower() in ("false", "0", "no", "off")) is not use.negated
     meant = use.name if not is_off else off if use.entry.kind == "bool" else None
     why = f"{use.name} is a switch; it takes no value"
     fix = f"write {meant}" if meant else f"remove {use.spelling}"
     return ParseProblem(
         "unwanted_value",
-        f"{use.spelling}={use.value} is not understood",
+        f"{' '.join(use.tokens)} is not understood",
         why,
         fix,
         use,

@@ -21,6 +21,8 @@ class Successor:
     by_hand: bool = False  # what to write cannot be told from the flag alone
 
 
+_SPECULATIVE_KEY = "it is a key of --speculative-config"
+
 SUCCESSORS: tuple[Successor, ...] = (
     Successor(
         "--rope-scaling",
@@ -77,13 +79,33 @@ SUCCESSORS: tuple[Successor, ...] = (
     Successor("--max-long-partial-prefills", None, "the V1 scheduler had ignored it"),
     Successor("--calculate-kv-scales", None, "scales come with the checkpoint"),
     Successor("--enable-chunked-mm-input", None, "--disable-chunked-mm-input is the switch; chunking is the default"),
-    Successor(
-        "--speculative-model", "--speculative-config.model", "it is a key of --speculative-config", keeps_value=True
-    ),
+    Successor("--speculative-model", "--speculative-config.model", _SPECULATIVE_KEY, keeps_value=True),
     Successor(
         "--num-speculative-tokens",
         "--speculative-config.num_speculative_tokens",
-        "it is a key of --speculative-config",
+        _SPECULATIVE_KEY,
+        keeps_value=True,
+    ),
+    Successor(
+        "--ngram-prompt-lookup-max", "--speculative-config.prompt_lookup_max", _SPECULATIVE_KEY, keeps_value=True
+    ),
+    Successor(
+        "--ngram-prompt-lookup-min", "--speculative-config.prompt_lookup_min", _SPECULATIVE_KEY, keeps_value=True
+    ),
+    Successor(
+        "--speculative-model-quantization", "--speculative-config.quantization", _SPECULATIVE_KEY, keeps_value=True
+    ),
+    Successor("--speculative-max-model-len", "--speculative-config.max_model_len", _SPECULATIVE_KEY, keeps_value=True),
+    Successor(
+        "--speculative-draft-tensor-parallel-size",
+        "--speculative-config.draft_tensor_parallel_size",
+        _SPECULATIVE_KEY,
+        keeps_value=True,
+    ),
+    Successor(
+        "--speculative-disable-by-batch-size",
+        "--speculative-config.disable_by_batch_size",
+        _SPECULATIVE_KEY,
         keeps_value=True,
     ),
     Successor("--override-neuron-config", "--additional-config", "platform settings go there", keeps_value=True),
@@ -110,12 +132,12 @@ SUCCESSORS: tuple[Successor, ...] = (
     ),
     Successor("--runner", "--task", "before 0.10 --task says it", by_hand=True),
     Successor("--enable-log-requests", None, "before 0.10 requests are logged unless --disable-log-requests is given"),
-    Successor("--spec-method", "--speculative-config.method", "it is a key of --speculative-config", keeps_value=True),
-    Successor("--spec-model", "--speculative-config.model", "it is a key of --speculative-config", keeps_value=True),
+    Successor("--spec-method", "--speculative-config.method", _SPECULATIVE_KEY, keeps_value=True),
+    Successor("--spec-model", "--speculative-config.model", _SPECULATIVE_KEY, keeps_value=True),
     Successor(
         "--spec-tokens",
         "--speculative-config.num_speculative_tokens",
-        "it is a key of --speculative-config",
+        _SPECULATIVE_KEY,
         keeps_value=True,
     ),
     Successor("--all2all-backend", None, "before 0.12 the variable says it", variable="VLLM_ALL2ALL_BACKEND"),
