@@ -343,7 +343,7 @@ def test_the_model_is_found_wherever_it_stands(argv: tuple[str, ...]) -> None:
         ),
         (["--enforce-eager=true"], "--enforce-eager=true is not understood"),
         (["--max-model-len"], "--max-model-len has no value"),
-        (["--enforce-eager", "True"], "bare word 'True' in the command"),
+        (["--enforce-eager", "True"], "--enforce-eager True is not understood"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
