@@ -165,3 +165,37 @@ def test_a_word_behind_a_switch_turns_it_on_or_off(line: str, version: str, expe
 )
 def test_a_flag_that_became_a_key_joins_the_object_that_stands(line: str, version: str, expected: str) -> None:
     assert mended(line, version) == expected
+
+
+@pytest.mark.parametrize(
+    ("flag", "meant"),
+    [
+        ("--gpu-mem-util", "--gpu-memory-utilization"),
+        ("--gpu-memory-utilisation", "--gpu-memory-utilization"),
+        ("--maxmodellen", "--max-model-len"),
+        ("--tensor-parralel-size", "--tensor-parallel-size"),
+        ("--tensor-parallelism", "--tensor-parallel-size"),
+        ("--max-num-sequences", "--max-num-seqs"),
+    ],
+)
+def test_a_misspelled_flag_is_put_right(flag: str, meant: str) -> None:
+    assert mended(f"m {flag} 1", "0.33") == f"m {meant} 1"
+
+
+@pytest.mark.parametrize("flag", ["--min-model-len", "--trust-code", "--max-len", "--kv-cache-data-type"])
+def test_a_name_that_is_only_alike_is_told_and_not_written(flag: str) -> None:
+    (found,) = findings(f"m {flag} 1", "0.33")
+    assert found.fix.startswith("did you mean --")
+    assert found.edit is None
+
+
+def test_a_flag_of_another_release_is_no_misspelling() -> None:
+    (found,) = findings("m --logits-processor-pattern x", "0.33")
+    assert found.fix == "remove --logits-processor-pattern"
+    assert mended("m --cudagraph-capture-sizes 8", "0.10.2") == "m --cuda-graph-sizes 8"
+
+
+@pytest.mark.parametrize(("level", "has_edit"), [("3", True), ("32768", False), ("-1", False), ("true", False)])
+def test_a_number_is_an_optimization_level_only_if_there_is_such_a_level(level: str, *, has_edit: bool) -> None:
+    (found,) = findings(f"m --compilation-config={level}", "0.33")
+    assert (found.edit is not None) is has_edit

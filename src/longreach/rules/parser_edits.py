@@ -52,7 +52,7 @@ def mend_flag(written: WrittenCommand, problem: ParseProblem) -> Edit | None:
     successor = find_successor(use.name, written.registry)
     if successor is not None:
         return succeed(written, use, successor)
-    if problem.kind == "ambiguous_flag":
+    if problem.kind == "ambiguous_flag" or not problem.is_sure:
         return None
     if problem.suggestion:
         name, _, value = problem.suggestion[0].partition("=")

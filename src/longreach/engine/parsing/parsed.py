@@ -97,6 +97,7 @@ class ParseProblem:
     positions: tuple[int, ...] = ()  # of bare words that belong to nothing
     suggestion: tuple[str, ...] = ()  # what may stand instead: a flag's name, a value, a key
     path: tuple[str, ...] = ()  # of the key of a JSON flag
+    is_sure: bool = True  # the suggestion can only be what was meant
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from longreach.engine.parsing.parsed import ParseProblem, Use
+from longreach.engine.parsing.similar import misspelled
 from longreach.engine.parsing.successors import Successor, find_successor
 from longreach.engine.registry import REGISTRY_VERSIONS, Registry, releases_with_flag
 
@@ -65,9 +66,19 @@ _OFF = ("--no-", "--disable-")
 def _near(use: Use, registry: Registry, why: str) -> ParseProblem:
     name = use.spelling
     alike = [word for word in registry.spellings() if word.startswith(_OFF) is name.startswith(_OFF)]
-    near = _respelled(name, registry) or get_close_matches(name, alike, n=3, cutoff=0.75)
-    fix = f"did you mean {' or '.join(near)}?" if near else f"remove {name}"
-    return ParseProblem("unknown_flag", f"vLLM {registry.version} has no {name}", why, fix, use, suggestion=tuple(near))
+    is_known = bool(releases_with_flag(name))  # elsewhere: then it is no misspelling
+    meant = _respelled(name, registry) or (() if is_known else misspelled(name, alike))
+    entries = {id(registry.find(word.partition("=")[0])) for word in meant}
+    near = meant or (() if is_known else get_close_matches(name, alike, n=3, cutoff=0.75))
+    return ParseProblem(
+        "unknown_flag",
+        f"vLLM {registry.version} has no {name}",
+        why,
+        f"did you mean {' or '.join(near)}?" if near else f"remove {name}",
+        use,
+        suggestion=tuple(near),
+        is_sure=not near or len(entries) == 1,
+    )
 
 
 def _respelled(name: str, registry: Registry) -> list[str]:

@@ -30,8 +30,10 @@ def check_settings(read: object, entry: FlagEntry, uses: Sequence[Use], registry
     assert entry.settings is not None
     if not isinstance(read, Mapping):
         why = f"it fills {entry.settings}, so it takes an object in braces"
-        level = next((key for key in ("mode", "level") if key in registry.settings.get(entry.settings, {})), None)
-        meant = f'{{"{level}": {read}}}' if level is not None and isinstance(read, int) else None
+        if uses[-1].is_abbreviated:
+            why += f"; vLLM reads {uses[-1].spelling} as {entry.name}, the only flag that begins so"
+        level = _level(read, registry.settings.get(entry.settings, {}))
+        meant = None if level is None else f'{{"{level}": {read}}}'
         fix = f"{entry.name} '{meant or '{...}'}'"
         what, suggestion = f"{entry.name} {read!r} is not a JSON object", () if meant is None else (meant,)
         yield ParseProblem("bad_json", what, why, fix, uses[-1], suggestion=suggestion)
@@ -40,6 +42,16 @@ def check_settings(read: object, entry: FlagEntry, uses: Sequence[Use], registry
         use = next((use for use in uses if use.path[: len(said.path)] == said.path[: len(use.path)]), uses[-1])
         what = f"{entry.name}: {said.what}"
         yield ParseProblem(said.kind, what, said.why, said.fix, use, suggestion=said.suggestion, path=said.path)
+
+
+_LEVELS = range(4)
+
+
+def _level(read: object, keys: Mapping[str, SettingEntry]) -> str | None:
+    """The key of a number that stands alone: what `-O 3` sets, if there is such a level."""
+    known = (key for key in ("mode", "level") if key in keys)
+    is_level = isinstance(read, int) and not isinstance(read, bool) and read in _LEVELS
+    return next(known, None) if is_level else None
 
 
 def ignored_keys(
