@@ -88,13 +88,14 @@ def judge(found: FoundCommand, given: Given, *, fix: bool) -> JudgedCommand:
         report=report,
         releases=judge_releases(command, around) if given.release is None else (),
         fixed=fix_command(command, release, around) if fix else None,
+        found=found,
     )
 
 
 def _release(given: Given, found: FoundCommand) -> Release:
     if given.release is not None:
         return release_for(given.release)
-    tag = image_release(found.image)
+    tag = found.release or image_release(found.image)
     if tag is not None:
         with contextlib.suppress(UsageError):  # older than every known release
             return release_for(tag)

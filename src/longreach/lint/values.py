@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from longreach.engine.launchfiles.found import FoundCommand
 from longreach.engine.options import ServeCommand
 from longreach.rules.finding import Finding
 from longreach.sizing.values import KvCapacity
@@ -53,6 +54,8 @@ class JudgedCommand:
     where: str = ""  # "service web, line 12"
     releases: tuple[ReleaseVerdict, ...] = ()
     fixed: FixedCommand | None = None
+    found: FoundCommand | None = None  # as the file holds it
+    unread: tuple[str, ...] = ()  # what the command names and lint could not read
 
     @property
     def fails(self) -> bool:

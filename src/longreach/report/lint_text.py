@@ -1,11 +1,11 @@
 """What lint says, as people read it: what was judged with what, the findings, where the line works, the mended command."""
 
-import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
+from difflib import SequenceMatcher
 from typing import Any
 
+from longreach.engine.launchfiles.spelling import NO_SOURCE, SourceLine, quote_open
 from longreach.engine.options import ServeCommand
 from longreach.lint.values import JudgedCommand, LintReport
 from longreach.report.findings_text import render_findings
@@ -17,8 +17,7 @@ _OUTCOMES = {
     "refused_at_start": "vLLM parses it and then fails to start",
     "no_effect": "vLLM accepts it, and it does not do what it says",
 }
-_OPEN = re.compile(r"\$(?:\w+|\{[^}]*\}|\([^)]*\))")
-_IN_DOUBLE_QUOTES = re.compile(r'([\\"`])')
+_MOST_SHOWN = 160
 
 
 def render_judged(judged: JudgedCommand, paint: Paint, *, verbose: bool = False) -> str:
@@ -32,6 +31,7 @@ def render_judged(judged: JudgedCommand, paint: Paint, *, verbose: bool = False)
     if capacity is not None and capacity.starts:
         held = f"{capacity.kv_capacity_tokens:,} tokens, {capacity.max_concurrency:.2f}x of max-model-len"
         lines.append(f"KV cache: {held} ({capacity.certainty})")
+    lines += [f"not read: {printable(name)}; what it sets is not judged" for name in judged.unread]
     if judged.releases:
         lines.append(_spans(judged))
     return "\n".join(lines)
@@ -67,7 +67,19 @@ def render_fixed(judged: JudgedCommand) -> str:
     lines = [f"# for vLLM {fixed.report.release}{where}"]
     lines += [f"# mended {finding.code}: {printable(finding.what)}" for finding in fixed.mended]
     lines += [f"# left   {finding.code}: {printable(finding.what)}; {printable(finding.fix)}" for finding in fixed.left]
-    return "\n".join([*lines, render_open_shell(fixed.report.command)])
+    source = _source(judged)
+    lines += [f"# not read: {printable(name)}; what it sets is not judged" for name in judged.unread]
+    lines += [f"# stands around it, not repeated here: {_one_line(part)}" for part in source.left_out]
+    return "\n".join([*lines, render_open_shell(fixed.report.command, source)])
+
+
+def _source(judged: JudgedCommand) -> SourceLine:
+    return judged.found.source if judged.found is not None else NO_SOURCE
+
+
+def _one_line(text: str) -> str:
+    shown = printable(" ".join(text.split()))
+    return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]} ..."
 
 
 def lint_document(judged: Sequence[JudgedCommand]) -> dict[str, Any]:
@@ -90,13 +102,15 @@ def _command_document(judged: JudgedCommand) -> dict[str, Any]:
         "gpus": report.gpus,
         "findings": [finding_document(finding) for finding in report.findings],
         "kv_cache": None if report.kv_cache is None else asdict(report.kv_cache),
+        "not_read": judged.unread,
         "works_on": [list(span) for span in judged.working_spans] if judged.releases else None,
     }
     if judged.fixed is not None:
         document["fixed"] = {
             "argv": judged.fixed.report.command.argv,
             "env": dict(judged.fixed.report.command.env),
-            "shell": render_open_shell(judged.fixed.report.command),
+            "shell": render_open_shell(judged.fixed.report.command, _source(judged)),
+            "left_out": _source(judged).left_out,
             "mended": [finding_document(finding) for finding in judged.fixed.mended],
             "left": [finding_document(finding) for finding in judged.fixed.left],
         }
@@ -109,19 +123,33 @@ def finding_document(finding: Finding) -> dict[str, Any]:
     return {name: getattr(finding, name) for name in names}
 
 
-def render_open_shell(command: ServeCommand) -> str:
-    """The command as `engine.shell` writes it, but variables of the shell stay open."""
-    lines = [f"{name}={_quote(value)}" for name, value in command.env]
-    lines.append(" ".join(_quote(word) for word in command.argv[:3]))
-    for word in command.argv[3:]:
+def render_open_shell(command: ServeCommand, source: SourceLine = NO_SOURCE) -> str:
+    """The command as `engine.shell` writes it, but words of the source keep their spelling, and variables stay open."""
+    spelled = {(name, value): spelling for name, value, spelling in source.env}
+    env = [f"{name}={_spelled(value, spelled.get((name, value)))}" for name, value in command.env]
+    words = _spellings(command.argv, source)
+    runs_time = source.before[:1] == ("time",)  # a word of the shell, which must stay the first
+    env_at = max(source.env_at, 1 if runs_time else 0)
+    lines = [" ".join(source.before[:env_at])] if env_at else []
+    lines += [*env, " ".join([*source.before[env_at:], *words[:3]])]
+    for word, spelling in zip(command.argv[3:], words[3:], strict=True):
         if word.startswith("-"):
-            lines.append(f"  {_quote(word)}")
+            lines.append(f"  {spelling}")
         else:
-            lines[-1] += f" {_quote(word)}"
-    return " \\\n".join(lines)
+            lines[-1] += f" {spelling}"
+    return " \\\n".join(lines) + source.after
 
 
-def _quote(word: str) -> str:
-    if _OPEN.search(word):
-        return '"' + _IN_DOUBLE_QUOTES.sub(r"\\\1", word) + '"'
-    return shlex.quote(word)
+def _spellings(argv: Sequence[str], source: SourceLine) -> list[str]:
+    """Each word as the source spells it; what is new or changed is quoted."""
+    before = [word for word, _ in source.words]
+    spelled = list(map(quote_open, argv))
+    for match in SequenceMatcher(None, before, list(argv), autojunk=False).get_matching_blocks():
+        for offset in range(match.size):
+            spelling = source.words[match.a + offset][1]
+            spelled[match.b + offset] = _spelled(argv[match.b + offset], spelling)
+    return spelled
+
+
+def _spelled(word: str, spelling: str | None) -> str:
+    return quote_open(word) if spelling is None else spelling

@@ -151,3 +151,29 @@ def test_an_argument_vector_is_unwrapped() -> None:
     assert (found.argv, found.env, found.gpus) == (("vllm", "serve", "m"), (("B", "2"),), "all")
     with pytest.raises(UsageError, match="does not start a vLLM server"):
         find_in_words(["ls", "-l"])
+
+
+ENVIRONMENTS = {
+    "unset": ("export A=1 B=2\nunset A\nvllm serve m", {"B": "2"}),
+    "no longer exported": ("export A=1\nexport -n A\nvllm serve m", {}),
+    "left subshell": ("export A=1\n(export A=2 B=3)\nvllm serve m", {"A": "1"}),
+    "in a subshell": ("export A=1\n(export A=2; vllm serve m)", {"A": "2"}),
+    "case in a subshell": ("A=0\n(case $1 in a) A=1 ;; esac; export A)\nexport A\nvllm serve m", {"A": "0"}),
+    "declared": ("declare -x A=1\ntypeset -x B=2\nreadonly C=3\nvllm serve m", {"A": "1", "B": "2"}),
+    "all": ("set -a\nA=1\nset +a\nB=2\nset -o allexport\nC=3\nvllm serve m", {"A": "1", "C": "3"}),
+    "value of an option": ("uv run --with vllm==0.9.2 --index-url a=b vllm serve m", {}),
+    "behind env": ("env -u X A=1 timeout 5 vllm serve m", {"A": "1"}),
+}
+
+
+@pytest.mark.parametrize(("script", "env"), ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
+def test_the_environment_is_what_the_shell_would_hand_over(script: str, env: dict[str, str]) -> None:
+    assert dict(only(script).env) == env
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["uv run --with vllm==0.9.2 vllm serve m", "uvx vllm@0.9.2 serve m", "uvx --from='vllm[x]==0.9.2' vllm serve m"],
+)
+def test_a_release_that_the_line_installs_is_told(line: str) -> None:
+    assert only(line).release == "0.9.2"

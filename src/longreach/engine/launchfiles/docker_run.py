@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from longreach.engine.launchfiles.container import Container
+from longreach.engine.launchfiles.spelling import part_of
 from longreach.errors import UsageError
 from longreach.units import parse_bytes
 
@@ -109,7 +110,7 @@ def _short(word: str) -> tuple[str, str, bool]:
 def _environment(values: Sequence[str]) -> Iterator[tuple[str, str]]:
     for value in values:
         name, equals, text = value.partition("=")
-        yield name, text if equals else f"${name}"  # the caller's own value is handed through
+        yield name, part_of(value, text) if equals else f"${name}"  # the caller's own value is handed through
 
 
 def _gpus(given: dict[str, list[str]]) -> str | None:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from longreach.engine.launchfiles.spelling import NO_SOURCE, SourceLine
+
 LaunchFormat = Literal["words", "shell", "docker", "compose", "kubernetes", "systemd"]
 
 Entry = Literal["vllm serve", "api_server", "image"]
@@ -60,3 +62,5 @@ class FoundCommand:
     ports: tuple[str, ...] = ()  # as published: "8000:8000"
     restart: str | None = None
     privileged: bool = False
+    release: str | None = None  # of vLLM, where the line names it: `uv run --with vllm==0.9.2 vllm serve`
+    source: SourceLine = NO_SOURCE  # how a shell text spells it

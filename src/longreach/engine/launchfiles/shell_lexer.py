@@ -40,12 +40,26 @@ Gap = Literal["comment", "blank", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
+class Redirection:
+    """`2> server.log`: the operator with its file descriptor, and the target."""
+
+    operator: str
+    target: Word
+
+    @property
+    def is_document(self) -> bool:
+        """Whether it takes in the lines behind it."""
+        return self.operator.endswith(("<<", "<<-"))
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One simple command. `ends` is the operator behind it, "" at the end of the text."""
 
     words: tuple[Word, ...]
     line: int
     ends: str
+    redirections: tuple[Redirection, ...] = ()
     gap: Gap = "nothing"
     blank_after_backslash: int | None = None  # the line
     open_quote: int | None = None  # the line
@@ -59,7 +73,7 @@ _TOKEN = re.compile(
       | (?P<ansi>\$'(?:[^'\\]|\\.)*')
       | (?P<double>\$?")
       | (?P<variable>\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]))
-      | (?P<opens>\$\{|\$\(|`)
+      | (?P<opens>\$\{|\$\(|`|[<>]\()
       | (?P<newline>\n)
       | (?P<space>[ \t\r\f\v]+)
       | (?P<redirect>&>>?|<<<|<<-?|<>|<&|>>|>&|>\||<(?!\()|>(?!\())
@@ -73,7 +87,7 @@ _IN_DOUBLE = re.compile(
       | (?P<opens>\$\{|\$\(|`)|(?P<text>[^"\\$`]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_CLOSERS = {"${": "}", "$(": ")", "`": "`", '"': '"'}
+_CLOSERS = {"${": "}", "$(": ")", "<(": ")", ">(": ")", "`": "`", '"': '"'}
 _NESTED = re.compile(r"""\\.|'[^']*'|\$\{|\$\(|[(){}`"]""", re.DOTALL)
 _MAX_DOCUMENTS = 50  # here-documents that one line may begin
 _ARRAY_HEAD = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -99,9 +113,9 @@ class _Lexer:
         self.word_start = 0
         self.array: list[Word] | None = None
         self.array_head: Word | None = None
-        self.drops_next = False  # the next word is the target of a redirection
+        self.redirection: str | None = None  # whose target is the next word
+        self.redirections: list[Redirection] = []
         self.delimiters: list[str] = []  # of here-documents that begin on this line
-        self.awaits_delimiter = False
         self.unclosed: set[str] = set()  # what is known not to be closed in the rest of the text
         self.gap: Gap = "nothing"  # before the statement that is being read
         self.next_gap: Gap = "nothing"  # in its midst: the shell ends it there
@@ -170,10 +184,12 @@ class _Lexer:
             self.gap = gap
 
     def _redirect(self, token: str) -> None:
+        descriptor = ""
         if len(self.pieces) == 1 and self.pieces[0].kind == "plain" and self.pieces[0].text.isdigit():
-            self.pieces.clear()  # the file descriptor of 2>
+            descriptor = self.pieces[0].text
+            self.pieces.clear()
         self._end_word(self.position - len(token))
-        self.drops_next, self.awaits_delimiter = True, token in ("<<", "<<-")
+        self.redirection = descriptor + token
 
     def _operator(self, operator: str) -> str | None:
         if operator == "(" and self.array is None and self._begins_array():
@@ -272,10 +288,12 @@ class _Lexer:
             return
         word = Word(_merged(self.pieces), self.word_start, end)
         self.pieces.clear()
-        if self.drops_next:
-            if self.awaits_delimiter and len(self.delimiters) < _MAX_DOCUMENTS:
+        if self.redirection is not None:
+            redirection = Redirection(self.redirection, word)
+            if redirection.is_document and len(self.delimiters) < _MAX_DOCUMENTS:
                 self.delimiters.append("".join(piece.text for piece in word.pieces))
-            self.drops_next = self.awaits_delimiter = False
+            self.redirections.append(redirection)
+            self.redirection = None
         elif self.array is not None:
             self.array.append(word)
         else:
@@ -301,11 +319,19 @@ class _Lexer:
         if ends == "" and self.array is not None:
             self._end_array()
         if not self.words:
-            return Statement((), self.line, ends) if ends == ";;" else None
+            self.redirections.clear()
+            return Statement((), self.line, ends) if ends in (";;", "(", ")") else None
         statement = Statement(
-            tuple(self.words), self.statement_line, ends, self.gap, self.blank_after_backslash, self.open_quote
+            tuple(self.words),
+            self.statement_line,
+            ends,
+            tuple(self.redirections),
+            self.gap,
+            self.blank_after_backslash,
+            self.open_quote,
         )
         self.words.clear()
+        self.redirections.clear()
         self.gap, self.next_gap = self.next_gap, "nothing"
         self.blank_after_backslash = self.open_quote = None
         return statement

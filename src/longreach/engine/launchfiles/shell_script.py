@@ -4,22 +4,30 @@ Other variables stay as `$NAME`. What only one branch of an `if` sets is open be
 """
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from longreach.engine.launchfiles.found import TextProblem
 from longreach.engine.launchfiles.parameters import Value, expand_reference
-from longreach.engine.launchfiles.shell_lexer import Piece, Statement, Word, split_statements
+from longreach.engine.launchfiles.shell_lexer import Piece, Redirection, Statement, Word, split_statements
+from longreach.engine.launchfiles.spelling import SourceWord, joined, part_of, quote_open, spell
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 _OPENING = frozenset(("if", "while", "until", "for", "case", "select"))
 _CLOSING = frozenset(("fi", "done", "esac"))
 _NEXT_BRANCH = frozenset(("else", "elif"))
-_PREFIXES = frozenset(("then", "do", "!", "{", "}", "time", "function")) | _OPENING | _CLOSING | _NEXT_BRANCH
+_PREFIXES = frozenset(("then", "do", "!", "{", "}", "function")) | _OPENING | _CLOSING | _NEXT_BRANCH
 _DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
 _MAX_EXPANDED = 4_000_000  # characters put in for variables; a text that doubles a variable again and again stays open
 _MAX_VALUE = 100_000
 _MAX_EXPORTED = 200
+_MAX_NESTED = 200
+_PIPED = "what is piped into it"
+_PIPES = frozenset(("|", "|&"))
+_FIELD = re.compile(r"(?:\$\([^()]*\)|`[^`]*`|\$\{[^}]*\}|\S)+")  # a substitution holds its blanks
+_HOME = re.compile(r"~[\w.-]*(?=/|\Z)")
+_NEVER_CLOSED = ("$(", "${", "`")
 
 
 @dataclass(slots=True)
@@ -31,6 +39,10 @@ class RunLine:
     exported: tuple[tuple[str, str], ...]
     line: int
     problems: list[TextProblem] = field(default_factory=list)
+    is_whole: bool = True  # no reserved word stands before it
+    ends: str = ""
+    after: str = ""  # redirections, what it is piped into, `&`; as spelled
+    left_out: list[str] = field(default_factory=list)  # of the same, what does not go on one line
 
     @property
     def env(self) -> tuple[tuple[str, str], ...]:
@@ -40,15 +52,33 @@ class RunLine:
 
 @dataclass(slots=True)
 class _Branches:
-    """What changed since a compound command began: the value before, by name."""
+    """What changed since a compound command began: the value before, by name. Of a subshell nothing is left."""
 
     before: dict[str, Value | None] = field(default_factory=dict)
     changed: dict[str, Value | None] = field(default_factory=dict)
+    exported: tuple[str, ...] | None = None  # before a subshell
 
 
 def read_script(text: str, known: Mapping[str, Value] | None = None) -> Iterator[RunLine]:
     """Every simple command in order, with `known` variables set from the start."""
-    yield from _Reader(text, dict(known or {})).run_lines()
+    runs = list(_Reader(text, dict(known or {})).run_lines())
+    for index in reversed(range(len(runs))):
+        _follow_pipe(runs[index], runs[index + 1] if index + 1 < len(runs) else None)
+        if index and runs[index - 1].ends in _PIPES:
+            runs[index].left_out.append(_PIPED)
+    yield from runs
+
+
+def _follow_pipe(run: RunLine, following: RunLine | None) -> None:
+    """Note what stands behind a command on its line: `2>&1 | tee log &`."""
+    if run.ends == "&":
+        run.after += " &"
+    elif run.ends in _PIPES and following is not None and following.is_whole and len(following.after) < _MAX_VALUE:
+        assigned = [f"{name}={spell(value)}" for name, value in following.assigned]
+        run.after += f" {run.ends} " + " ".join([*assigned, *map(spell, following.words)]) + following.after
+        run.left_out += [part for part in following.left_out if part != _PIPED]
+    elif run.ends in _PIPES:
+        run.left_out.append("what it is piped into")
 
 
 class _Reader:
@@ -58,6 +88,8 @@ class _Reader:
         self.exported: dict[str, None] = {}
         self.branches: list[_Branches] = []
         self.is_chained = False
+        self.exports_all = False  # set -a
+        self.is_well_quoted = True  # in the statement that is being read
         self.budget = _MAX_EXPANDED
 
     def run_lines(self) -> Iterator[RunLine]:
@@ -70,12 +102,23 @@ class _Reader:
                 ends = statement.ends
                 continue
             if pending is not None:
+                pending.ends = ends
                 yield pending
             pending, ends = self._read(statement), statement.ends
-            if ends == ";;":
-                self._end_branch()
+            self._follow_scope(ends)
         if pending is not None:
+            pending.ends = ends
             yield pending
+
+    def _follow_scope(self, ends: str) -> None:
+        if ends == ";;":
+            self._end_branch()
+        elif ends == "(" and len(self.branches) < _MAX_NESTED:
+            self.branches.append(_Branches(exported=tuple(self.exported)))
+        elif ends == ")" and self.branches and (exported := self.branches[-1].exported) is not None:
+            for name, value in self.branches.pop().before.items():
+                _put(self.variables, name, value)
+            self.exported = dict.fromkeys(exported)
 
     def _follow_chain(self, before: RunLine | None, ends: str) -> None:
         """What stands behind `[ ... ] &&` or `||` is a branch that ends with the chain."""
@@ -91,8 +134,19 @@ class _Reader:
         pending.problems.append(_gap_problem(statement, self.text[statement.words[0].start : statement.words[0].end]))
         pending.words += self._expand_all(statement.words)
         pending.problems += _statement_problems(statement)
+        self._note_redirections(pending, statement.redirections)
+
+    def _note_redirections(self, line: RunLine, redirections: tuple[Redirection, ...]) -> None:
+        for redirection in redirections:
+            if redirection.is_document:
+                line.left_out.append("the here-document that it reads")
+            else:
+                target = " ".join(map(spell, self._expand(redirection.target)))
+                gap = " " if redirection.operator[-1] in "<>" else ""
+                line.after += f" {redirection.operator}{gap}{target}"
 
     def _read(self, statement: Statement) -> RunLine | None:
+        self.is_well_quoted = statement.open_quote is None
         words = self._follow_compound(statement)
         assigned: list[tuple[str, str]] = []
         taken = 0
@@ -107,12 +161,13 @@ class _Reader:
             for word in words:
                 self._assign(word)
             return None
-        if words[taken].plain in _DECLARING:
-            self._declare(words[taken:])
+        if self._runs_builtin(words[taken:]):
             return None
         exported = tuple((name, self._text_of(name)) for name in self.exported)
         line = RunLine(self._expand_all(words[taken:]), tuple(assigned), exported, statement.line)
         line.problems += _statement_problems(statement)
+        line.is_whole = len(words) == len(statement.words)
+        self._note_redirections(line, statement.redirections)
         return line if line.words else None
 
     def _follow_compound(self, statement: Statement) -> tuple[Word, ...]:
@@ -131,7 +186,7 @@ class _Reader:
         return words
 
     def _end_branch(self) -> None:
-        if not self.branches:
+        if not self.branches or self.branches[-1].exported is not None:
             return
         branches = self.branches[-1]
         for name, value in branches.before.items():
@@ -142,13 +197,15 @@ class _Reader:
 
     def _end_branches(self) -> None:
         self._end_branch()
-        if self.branches:
+        if self.branches and self.branches[-1].exported is None:
             for name, value in self.branches.pop().changed.items():
                 self._set(name, value)
 
     def _set(self, name: str, value: Value | None) -> None:
         if self.branches:
             self.branches[-1].before.setdefault(name, self.variables.get(name))
+        if self.exports_all and value is not None:
+            self._export(name)
         size = sum(map(len, value)) if isinstance(value, tuple) else len(value or "")
         _put(self.variables, name, value if size <= _MAX_VALUE else None)
 
@@ -163,13 +220,21 @@ class _Reader:
         return match[1], self._value(word, match.end())
 
     def _value(self, word: Word, start: int) -> str:
+        """What stands behind `NAME=`: no blank in it splits it."""
         head = word.pieces[0]
-        rest = Word((Piece(head.text[start:], "plain"), *word.pieces[1:]), word.start, word.end)
-        return "".join(self._joined(piece) for piece in rest.pieces)
+        pieces = (Piece(head.text[start:], "plain"), *word.pieces[1:])
+        return joined([self._joined(piece) for piece in pieces if piece.text or piece.is_quoted])
 
-    def _joined(self, piece: Piece) -> str:
+    def _joined(self, piece: Piece) -> SourceWord:
         value = self._value_of(piece)
-        return " ".join(value) if isinstance(value, tuple) else value
+        text = " ".join(value) if isinstance(value, tuple) else value
+        if isinstance(text, SourceWord):
+            return text
+        if piece.kind == "variable":
+            return SourceWord(text, f'"{text}"' if text == piece.text else quote_open(text))
+        home = _HOME.match(text) if piece.kind == "plain" else None
+        rest = text[home.end() :] if home is not None else text
+        return SourceWord(text, (home[0] if home is not None else "") + (shlex.quote(rest) if rest else ""))
 
     def _assign(self, word: Word) -> None:
         match = _ASSIGNMENT.match(word.pieces[0].text)
@@ -185,23 +250,58 @@ class _Reader:
         else:
             value = self._value(word, match.end())
             if isinstance(before, tuple):
-                self._set(name, (before[0] + value, *before[1:]) if before else (value,))
+                self._set(name, (joined([before[0], value]), *before[1:]) if before else (value,))
             else:
-                self._set(name, value if not plus else None if before is None else before + value)
+                self._set(name, value if not plus else None if before is None else joined([before, value]))
+
+    def _runs_builtin(self, words: tuple[Word, ...]) -> bool:
+        """Take in what changes variables and runs nothing."""
+        name = words[0].plain
+        if name in _DECLARING:
+            self._declare(words)
+        elif name == "unset":
+            self._unset(words)
+        elif name == "set":
+            self._set_options(words)
+        else:
+            return False
+        return True
 
     def _declare(self, words: tuple[Word, ...]) -> None:
-        exports = words[0].plain == "export"
+        """`export A=1`, `declare -x A=1`, `export -n A`."""
+        options = [word.plain for word in words[1:] if word.plain is not None and word.plain.startswith("-")]
+        exports = words[0].plain == "export" or any("x" in option for option in options)
         for word in words[1:]:
             match = _ASSIGNMENT.match(word.pieces[0].text)
             if match is not None:
                 self._assign(word)
-            if (
-                exports
-                and len(self.exported) < _MAX_EXPORTED
-                and (name := match[1] if match else word.plain)
-                and not name.startswith("-")
-            ):
-                self.exported[name] = None
+            name = match[1] if match else word.plain or ""
+            if not name or name.startswith("-"):
+                continue
+            if "-n" in options:
+                self.exported.pop(name, None)
+            elif exports:
+                self._export(name)
+
+    def _export(self, name: str) -> None:
+        if len(self.exported) < _MAX_EXPORTED:
+            self.exported[name] = None
+
+    def _unset(self, words: tuple[Word, ...]) -> None:
+        for word in words[1:]:
+            if word.plain is not None:
+                self._set(word.plain, None)
+                self.exported.pop(word.plain, None)
+
+    def _set_options(self, words: tuple[Word, ...]) -> None:
+        """`set -a` and `set -o allexport` export every variable that is set behind them."""
+        options = [word.plain or "" for word in words[1:]]
+        for index, option in enumerate(options):
+            if option == "--":
+                return
+            is_all = option[1:] == "o" and options[index + 1 : index + 2] == ["allexport"]
+            if is_all or (option[:1] in ("-", "+") and "a" in option[1:]):
+                self.exports_all = option[0] == "-"
 
     def _text_of(self, name: str) -> str:
         value = self.variables.get(name)
@@ -213,17 +313,25 @@ class _Reader:
     def _expand(self, word: Word) -> list[str]:
         """The words that one word becomes: unquoted variables are split at blanks, and vanish when empty."""
         fields: list[str] = []
-        current: str | None = None
+        current: list[str] | None = None
+        is_as_written = self.is_well_quoted
         for piece in word.pieces:
             value = self._value_of(piece)
-            if isinstance(value, tuple) or (piece.kind == "variable" and not piece.is_quoted and value != piece.text):
-                parts = list(value) if isinstance(value, tuple) else value.split()
+            is_open = piece.kind == "variable" and value == piece.text
+            is_as_written = is_as_written and (piece.kind != "variable" or is_open) and not _is_broken(piece)
+            if isinstance(value, tuple) or (piece.kind == "variable" and not piece.is_quoted and not is_open):
+                parts = list(value) if isinstance(value, tuple) else _split(value)
                 if parts:
-                    fields += [(current or "") + parts[0], *parts[1:]]
-                    current = fields.pop()
+                    fields += [joined([*(current or ()), parts[0]]), *parts[1:]]
+                    current = [fields.pop()]
             else:
-                current = (current or "") + value
-        return fields if current is None else [*fields, current]
+                current = [*(current or ()), _spelled(piece, value, is_open=is_open)]
+        if current is None:
+            return fields
+        last = joined(current)
+        if is_as_written:
+            return [SourceWord(last, self.text[word.start : word.end])]
+        return [*fields, last if last.spelling else SourceWord(last, "''")]
 
     def _value_of(self, piece: Piece) -> Value:
         if piece.kind != "variable":
@@ -233,6 +341,28 @@ class _Reader:
             return piece.text
         self.budget -= sum(map(len, value)) if isinstance(value, tuple) else len(value)
         return value
+
+
+def _is_broken(piece: Piece) -> bool:
+    """Whether it begins a substitution that is never closed, which no shell takes."""
+    return piece.kind == "plain" and any(opener in piece.text for opener in _NEVER_CLOSED)
+
+
+def _split(value: str) -> list[str]:
+    """The fields of an unquoted variable."""
+    fields: list[str] = _FIELD.findall(value)
+    return [value] if fields == [value] else [part_of(value, text) for text in fields]
+
+
+def _spelled(piece: Piece, value: str, *, is_open: bool) -> SourceWord:
+    """A piece of a word for use beside other pieces."""
+    if is_open:
+        return SourceWord(value, f'"{value}"' if piece.is_quoted else value)
+    if piece.kind == "variable":
+        return SourceWord(value, spell(value))
+    if piece.kind == "quoted" or _is_broken(piece):
+        return SourceWord(value, shlex.quote(value) if value else "")
+    return SourceWord(value, value)
 
 
 def _put(variables: dict[str, Value], name: str, value: Value | None) -> None:

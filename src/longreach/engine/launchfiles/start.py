@@ -89,7 +89,7 @@ def _is_wrapper(word: str) -> bool:
 def _server_at(words: Sequence[str], position: int) -> ServerStart | None:
     word = words[position] if position < len(words) else ""
     following = words[position + 1] if position + 1 < len(words) else ""
-    if base_name(word) == "vllm" and following == "serve":
+    if base_name(word).partition("@")[0] == "vllm" and following == "serve":  # `uvx vllm@0.9.2 serve`
         return ServerStart("vllm serve", position + 2)
     module = _MODULES.get(following) if word == "-m" else _script(word)
     behind = position + (2 if word == "-m" else 1)

@@ -8,18 +8,21 @@ from longreach.engine.launchfiles.container import Container, starts_server
 from longreach.engine.launchfiles.docker_run import read_docker_run
 from longreach.engine.launchfiles.found import Entry, FoundCommand, LaunchFormat, TextProblem
 from longreach.engine.launchfiles.shell_script import read_script
+from longreach.engine.launchfiles.spelling import NO_SOURCE, SourceLine, SourceWord, part_of, spell, spelling_of
 from longreach.engine.launchfiles.start import (
     MODULE,
     SERVE,
     ContainerStart,
     ScriptStart,
     ServerStart,
+    base_name,
     mentions_server,
     read_start,
 )
 
 _MAX_DEPTH = 4  # a shell in a container in a shell
-_MODULE_RELEASES = re.compile(r"v?0\.(\d|10)\b")  # tags whose entry point is the api_server module
+_MODULE_RELEASES = re.compile(r"v?0\.(\d|10|11\.0)\b")  # tags whose entry point is the api_server module
+_REQUIREMENT = re.compile(r"(?:--with=|--from=)?vllm(?:\[[\w,-]*\])?(?:==|@)(\d[\w.]*)")
 _BARE_JSON = re.compile(r"""'\{\s*[A-Za-z_]\w*\s*:[^"'{}]*\}'""")
 _SERVER_FLAGS = frozenset(
     ("--model", "--max-model-len", "--tensor-parallel-size", "-tp", "--gpu-memory-utilization", "--served-model-name")
@@ -38,6 +41,7 @@ class Surroundings:
     memlock: str | None = None
     depth: int = 0
     problems: tuple[TextProblem, ...] = ()
+    source: SourceLine = NO_SOURCE  # what a shell text has around the words
 
     def with_env(self, added: Sequence[tuple[str, str]]) -> "Surroundings":
         """The same with more variables; later ones replace earlier ones."""
@@ -51,7 +55,8 @@ def commands_of_script(text: str, around: Surroundings) -> Iterator[FoundCommand
     for run in read_script(text, dict(around.env)):
         line = around.line + run.line - 1
         problems = tuple(_at_line(problem, around.line - 1) for problem in run.problems)
-        here = replace(around.with_env(run.env), line=line, problems=(*around.problems, *problems))
+        source = replace(around.source, after=run.after, left_out=(*around.source.left_out, *run.left_out))
+        here = replace(around.with_env(run.env), line=line, problems=(*around.problems, *problems), source=source)
         yield from commands_of_words(run.words, here)
 
 
@@ -61,17 +66,23 @@ def commands_of_words(words: Sequence[str], around: Surroundings) -> Iterator[Fo
     if isinstance(start, ServerStart):
         entry: Entry = start.entry
         env = _prefix_env(words[: start.first])
-        yield _found(entry, words[start.first :], around.with_env(env))
+        found = _found(entry, words[start.first :], around.with_env(env))
+        yield replace(
+            found, source=_with_start(found, words[: start.first]), release=_named_release(words[: start.first])
+        )
     elif isinstance(start, ScriptStart):
         script = words[start.position]
         inner = replace(around.with_env(_prefix_env(words[: start.position])), depth=around.depth + 1)
+        inner = replace(inner, source=_left_behind(around.source, words[: start.position]))
         yield from commands_of_script(
             script, replace(inner, problems=(*inner.problems, *_lost_quotes(script, around.line)))
         )
     elif isinstance(start, ContainerStart):
         container = read_docker_run(words[start.first :])
         if container is not None:
-            yield from commands_of_container(container, replace(around, format="docker"))
+            runner = words[: len(words) - len(container.args)]
+            inner = replace(around, format="docker", source=_left_behind(around.source, runner))
+            yield from commands_of_container(container, inner)
 
 
 def commands_of_container(container: Container, around: Surroundings) -> Iterator[FoundCommand]:
@@ -198,6 +209,7 @@ def _found(entry: Entry, args: Sequence[str], around: Surroundings) -> FoundComm
         format=around.format,
         line=around.line,
         problems=around.problems,
+        source=_source(start, args, around),
         image=container.image,
         service=around.service,
         gpus=container.gpus,
@@ -213,14 +225,64 @@ def _found(entry: Entry, args: Sequence[str], around: Surroundings) -> FoundComm
 
 
 def _has_module_entry(image: str | None) -> bool:
-    """Images of vLLM up to 0.10 start the api_server module, later ones `vllm serve`."""
+    """Images of vLLM up to 0.11.0 start the api_server module, later ones `vllm serve`."""
     return _MODULE_RELEASES.match((image or "").rpartition(":")[2]) is not None
+
+
+def _source(start: Sequence[str], args: Sequence[str], around: Surroundings) -> SourceLine:
+    words = ((word, spelling_of(word)) for word in (*start, *args))
+    env = ((name, value, spelling_of(value)) for name, value in around.env)
+    return replace(around.source, words=tuple(words), env=tuple(env))
+
+
+def _with_start(found: FoundCommand, head: Sequence[str]) -> SourceLine:
+    """With what stands before the arguments: the way to the program, and the wrappers around it."""
+    source = found.source
+    if not all(isinstance(word, SourceWord) for word in head):
+        return source
+    programs = [place for place, word in enumerate(head) if base_name(word).partition("@")[0] in ("vllm", "python3")]
+    program = programs[-1] if programs else 0
+    assigned = _assigned(head[:program])
+    before = [spell(word) for place, word in enumerate(head[:program]) if place not in assigned]
+    last = (len(MODULE) if found.argv[: len(MODULE)] == MODULE else len(SERVE)) - 1  # the program is the first
+    own = head[max(program + 1, len(head) - last) :]
+    first = " ".join(map(spell, head[program : len(head) - len(own)]))
+    spelled = [first, *map(spell, own)]
+    if len(spelled) == last + 1:
+        start = zip(found.argv, spelled, strict=False)
+        source = replace(source, words=(*start, *source.words[last + 1 :]))
+    return replace(source, before=tuple(before), env_at=assigned[0] if assigned else 0)
+
+
+def _left_behind(source: SourceLine, runner: Sequence[str]) -> SourceLine:
+    """For a command inside of a shell or a container: what it stands in is not on its line."""
+    if not all(isinstance(word, SourceWord) for word in runner):
+        return source
+    shown = " ".join(" ".join([*map(spell, runner), "...", source.after]).split())
+    return SourceLine(left_out=(*source.left_out, shown))
+
+
+def _named_release(words: Sequence[str]) -> str | None:
+    """`uv run --with vllm==0.9.2 vllm serve`, `uvx vllm@0.9.2 serve`."""
+    named = [match[1] for word in words if (match := _REQUIREMENT.fullmatch(word))]
+    return named[-1] if named else None
 
 
 def _prefix_env(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Assignments among what precedes the server: `env A=1 vllm serve`."""
-    pairs = (word.partition("=") for word in words)
-    return tuple((name, value) for name, equals, value in pairs if equals and name.isidentifier())
+    pairs = ((words[place], words[place].partition("=")) for place in _assigned(words))
+    return tuple((name, part_of(word, value)) for word, (name, _, value) in pairs)
+
+
+def _assigned(words: Sequence[str]) -> list[int]:
+    """Where assignments stand; `--with vllm==0.9.2` is the value of an option, and none."""
+    places = []
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        is_value = place > 0 and words[place - 1].startswith("--") and words[place - 1] != "--env"
+        if equals and name.isidentifier() and not value.startswith("=") and not is_value:
+            places.append(place)
+    return places
 
 
 def _at_line(problem: TextProblem, added: int) -> TextProblem:
