@@ -170,3 +170,10 @@ def test_very_large_step_is_said_whatever_the_card() -> None:
     assert "LR406" in found
     usual = {finding.code for finding in check_deployment(deployed("llama-4-scout", "--max-num-batched-tokens 65536"))}
     assert "LR406" not in usual
+
+
+def test_offload_that_a_hybrid_cannot_use_leaves_the_tier_uncounted() -> None:
+    words = "-tp 8 --max-model-len 32768 --kv-offloading-backend native --kv-offloading-size 80"
+    counted = deployment_of(line("qwen3.5-122b-a10b", words, "0.22.1", gpus="8xH200"))
+    assert counted is not None
+    assert (counted.tiers, counted.capacity is not None) == ((), True)

@@ -17,6 +17,8 @@ from longreach.rules.written import WrittenCommand
 _MTP = '{"method": "mtp", "num_speculative_tokens": 1}'
 _OLD_ROPE = '{"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}'
 _DRAFT = '{"model": "qwen2.5-0.5b", "num_speculative_tokens": 3}'
+_NESTED = '{"text_config": {"max_position_embeddings": 64000}}'
+_RAISED = "--hf-overrides '{\"rope_theta\": 5000000}' --max-model-len 131072"
 _DEPTH = '{"num_speculative_tokens": 3}'
 _HYBRID_OFFLOAD = "--kv-offloading-backend native --kv-offloading-size 80"
 
@@ -76,6 +78,11 @@ def cases() -> Iterator[tuple[str, WrittenCommand, str]]:
         written("m --rope-scaling={rope_type:yarn,factor:4.0,original_max_position_embeddings:32768}", "0.13.0"),
         '"factor":4.0',
     )
+    yield "more_workers_than_gpus", line("qwen3-8b", "-tp 2 -pp 2", gpus="1xH100"), ""
+    yield "weights_exceed_gpu", line("llama-3.3-70b", "-tp 2 --gpu-memory-utilization 0.4", gpus="2xH200"), "-tp 2"
+    yield "max_len_over_derived", line("qwen3-8b", _RAISED, "0.9.2"), "--max-model-len 40960"
+    yield "hf_override_wrong_level", line("qwen3.6-27b", f"--hf-overrides '{_OLD_ROPE}'", "0.11.0"), ""
+    yield "nested_override_unsupported", line("mistral-small-3.1-24b", f"--hf-overrides '{_NESTED}'", "0.10.2"), ""
     yield "visible_devices_below_world_size", written("CUDA_VISIBLE_DEVICES=0,1 m -tp 4"), "--tensor-parallel-size 2"
     yield "value_out_of_range", written("m --gpu-memory-utilization 95"), "--gpu-memory-utilization 0.9"
     yield "spec_method_missing", line("qwen3.6-27b", f"--speculative-config '{_DEPTH}'"), '"method":"mtp"'

@@ -44,8 +44,8 @@ def test_rule_is_silent_on_near_deployments(case: Case[Any]) -> None:
 
 def test_every_rule_has_a_case_and_every_observed_kind_an_example() -> None:
     assert sorted({finding.code for finding in FINDINGS}) == [kind.code for kind in KINDS]
-    assert sorted(case.rule.kind.code for case in CASES) == sorted(rule.kind.code for rule in RULES)
-    assert sorted(case.rule.kind.code for case in COMMAND_CASES) == sorted(rule.kind.code for rule in COMMAND_RULES)
+    assert {case.rule.kind.code for case in CASES} == {rule.kind.code for rule in RULES}
+    assert {case.rule.kind.code for case in COMMAND_CASES} == {rule.kind.code for rule in COMMAND_RULES}
 
 
 @pytest.mark.parametrize("field", ["code", "cause", "title"])

@@ -329,4 +329,7 @@ def _with_tiers(deployment: Deployment) -> Deployment:
     offload, request, capacity = deployment.options.offload, deployment.kv_request, deployment.capacity
     if offload is None or request is None or capacity is None:
         return deployment
-    return replace(deployment, tiers=(size_cpu_tier(capacity, request, offload.cpu_bytes),))
+    try:
+        return replace(deployment, tiers=(size_cpu_tier(capacity, request, offload.cpu_bytes),))
+    except LongreachError:  # without prefix caching a hybrid's states are in no block that could be kept
+        return deployment

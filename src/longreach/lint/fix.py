@@ -19,42 +19,41 @@ def fix_command(command: ServeCommand, release: Release, around: Surroundings = 
     """Mend errors and warnings for this release, gravest first; advice is left to the reader."""
     report = lint_command(command, release, around)
     mended: list[Finding] = []
-    refused: set[tuple[str, str]] = set()
     while len(mended) < _MOST_EDITS:
-        finding = _next(report, refused)
-        if finding is None:
+        step = _step(report, release, around)
+        if step is None:
             break
-        better = _mend(report, finding, release, around)
-        if better is None:
-            refused.add((finding.code, finding.what))
-        else:
-            report, around = better, with_command(around, better.command)
-            mended.append(finding)
-            refused.clear()  # what could not be mended may be now
+        finding, report = step
+        around = with_command(around, report.command)
+        mended.append(finding)
     return FixedCommand(report, tuple(mended))
 
 
-def _next(report: LintReport, refused: set[tuple[str, str]]) -> Finding | None:
-    open_findings = (
-        finding
-        for finding in report.findings
-        if finding.severity == "error"
-        or (finding.severity == "warning" and (finding.edit is not None or finding.remedy is not None))
-    )
-    return next((finding for finding in open_findings if (finding.code, finding.what) not in refused), None)
-
-
-def _mend(report: LintReport, finding: Finding, release: Release, around: Surroundings) -> LintReport | None:
-    """The report after the edit, or None when the finding outlives it or a new error takes its place."""
+def _step(report: LintReport, release: Release, around: Surroundings) -> tuple[Finding, LintReport] | None:
+    """The next finding that can be mended and the report after it; what rules offer comes before what gives something up."""
     written = read_written(report.command, release, around)
-    own = finding.edit or _edit_of(finding, written)
-    for edit in (*((own,) if own is not None else ()), *other_edits(finding, written)):
-        command = apply_edit(report.command, written.parsed, edit)
-        after = lint_command(command, release, with_command(around, command))
-        stays = (finding.code, finding.what) in {(left.code, left.what) for left in after.findings}
-        if not stays and _count_errors(after) <= _count_errors(report):
-            return after
+    for edits_of in (_own_edits, other_edits):
+        for finding in report.findings:
+            for edit in edits_of(finding, written):
+                after = _mended(report, finding, apply_edit(report.command, written.parsed, edit), release, around)
+                if after is not None:
+                    return finding, after
     return None
+
+
+def _mended(
+    report: LintReport, finding: Finding, command: ServeCommand, release: Release, around: Surroundings
+) -> LintReport | None:
+    """The edited command's report, or None when the finding outlives the edit or a new error takes its place."""
+    after = lint_command(command, release, with_command(around, command))
+    if (finding.code, finding.what) in {(left.code, left.what) for left in after.findings}:
+        return None
+    return None if _count_errors(after) > _count_errors(report) else after
+
+
+def _own_edits(finding: Finding, written: WrittenCommand) -> tuple[Edit, ...]:
+    edit = None if finding.severity == "advice" else finding.edit or _edit_of(finding, written)
+    return () if edit is None else (edit,)
 
 
 def _count_errors(report: LintReport) -> int:

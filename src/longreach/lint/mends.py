@@ -11,10 +11,12 @@ from longreach.engine.flag_values import write_value
 from longreach.engine.parsing.json_repair import repair_json
 from longreach.engine.parsing.successors import find_successor
 from longreach.engine.registry import Family
+from longreach.lint.deployment import deployment_of
 from longreach.rules.edit import Edit, remove_flag, set_flag
 from longreach.rules.finding import Finding
 from longreach.rules.parser_edits import succeed
 from longreach.rules.written import WrittenCommand
+from longreach.sizing.overrides import TEXT_KEYS
 
 Mends = Callable[[WrittenCommand], Iterator[Edit]]
 
@@ -86,6 +88,20 @@ def _without_newer_flags(written: WrittenCommand) -> Iterator[Edit]:
     yield from (remove_flag(use.name) for use in written.parsed.uses if use.entry is None and not use.from_config)
 
 
+def _native_length(written: WrittenCommand) -> Iterator[Edit]:
+    deployment = deployment_of(written)
+    if deployment is not None:
+        yield set_flag("--max-model-len", str(deployment.model.max_position_embeddings))
+
+
+def _without_unread_rope(written: WrittenCommand) -> Iterator[Edit]:
+    """What the release does not read, or takes for the whole config of the language model, goes."""
+    overrides, model = written.parsed.json("--hf-overrides") or {}, written.model
+    path = model.rope.override_path if model is not None and model.rope is not None else ()
+    kept = {key: value for key, value in overrides.items() if key not in (*TEXT_KEYS, *path)}
+    yield set_flag("--hf-overrides", write_value(kept)) if kept else remove_flag("--hf-overrides")
+
+
 def _values_in_range(written: WrittenCommand) -> Iterator[Edit]:
     for problem in check_values(written.options):
         name, *values = problem.fix.split()
@@ -140,6 +156,9 @@ _BY_CAUSE: Mapping[str, Mends] = {
     "visible_devices_below_world_size": _smaller_splits,
     "value_out_of_range": _values_in_range,
     "spec_method_missing": _mtp_or_no_drafts,
+    "max_len_over_derived": _native_length,
+    "hf_override_wrong_level": _without_unread_rope,
+    "nested_override_unsupported": _without_unread_rope,
     "flag_too_new": _without_newer_flags,
 }
 

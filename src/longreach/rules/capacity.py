@@ -7,6 +7,7 @@ from dataclasses import replace
 from longreach.hardware.spec import GpuSpec
 from longreach.model.spec import AttentionLayer, MlaLayer
 from longreach.rules.deployment import Deployment
+from longreach.rules.memory import more_memory
 from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, Rule, rule
 from longreach.sizing.kv_cache import size_kv_cache
@@ -102,7 +103,9 @@ def _remedy_to_fit(deployment: Deployment, capacity: KvCapacity) -> Remedy | Non
     if stated and room is not None and room[0] >= capacity.needed_bytes_per_gpu:
         return set_option("kv_cache_memory_bytes", capacity.needed_bytes_per_gpu)
     length = _fitting_length(deployment, capacity)
-    return set_option("max_model_len", length) if length > 0 else None
+    if length > 0:
+        return set_option("max_model_len", length)
+    return more_memory(deployment) if deployment.is_foreign else None
 
 
 def _fitting_length(deployment: Deployment, capacity: KvCapacity) -> int:

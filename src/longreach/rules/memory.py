@@ -15,9 +15,9 @@ _CPU_SPACE = "VLLM_CPU_KVCACHE_SPACE"
 def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
     """Even the low ends of all parts add up to more than one GPU has."""
     memory, room = deployment.memory, deployment.kv_room_bytes
-    if memory is None or memory.fits is not False or memory.gpu_total_bytes is None:
+    if memory is None or memory.gpu_total_bytes is None:
         return
-    if deployment.is_foreign and not _weights_alone_exceed(deployment):
+    if not (_weights_alone_exceed(deployment) if deployment.is_foreign else memory.fits is False):
         return
     total = format_bytes(memory.gpu_total_bytes[1])
     parts = (("weights", memory.weights_bytes), ("activations and graphs", memory.other_bytes), ("KV", memory.kv_bytes))
@@ -30,15 +30,27 @@ def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
             set_option("kv_cache_memory_bytes", room[0]),
         )
         return
+    share = deployment.options.gpu_memory_utilization if memory.fits is not False else None
     yield Diagnosis(
-        f"weights leave no KV cache on a GPU of {total}",
+        f"weights leave no KV cache on {'' if share is None else f'{share:.0%} of '}a GPU of {total}",
         f"each GPU needs {', '.join(shares)}",
         "spread the model over more GPUs (--tensor-parallel-size, --pipeline-parallel-size), or take smaller weights",
-        _spread_over_more_gpus(deployment),
+        more_memory(deployment),
     )
 
 
-def _spread_over_more_gpus(deployment: Deployment) -> Remedy | None:
+def more_memory(deployment: Deployment) -> Remedy | None:
+    """What gives the KV cache room beside the weights: the usual share of the card, or more GPUs."""
+    share, usual = deployment.options.gpu_memory_utilization, deployment.release.default_gpu_memory_utilization
+    memory = deployment.memory
+    if share is not None and share < usual and memory is not None and memory.gpu_total_bytes and memory.weights_bytes:
+        used = memory.weights_bytes[1] + (memory.other_bytes[1] if memory.other_bytes is not None else 0)
+        if used < memory.gpu_total_bytes[0] * usual:
+            return set_option("gpu_memory_utilization", None)
+    return _more_gpus(deployment)
+
+
+def _more_gpus(deployment: Deployment) -> Remedy | None:
     """The least tensor parallel size at which half of the share is free of weights, or all the GPUs there are."""
     options, room = deployment.options, deployment.memory
     if deployment.others or room is None or room.gpu_total_bytes is None or room.weights_bytes is None:

@@ -1,6 +1,7 @@
 """What tensor, pipeline and context parallel sizes must divide, and what they do not divide: LR501 to LR510. Pure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from longreach.model.spec import (
     AttentionLayer,
@@ -207,8 +208,18 @@ def more_workers_than_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
         + (f", beside {len(deployment.others)} other instances" if len(deployment.others) > 1 else "")
         + (", beside another instance" if len(deployment.others) == 1 else ""),
         "lower --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size",
-        None if deployment.others else _fewer_gpus(deployment, most),
+        None if deployment.others else _fewer_gpus(deployment, most) or _one_engine(deployment),
     )
+
+
+def _one_engine(deployment: Deployment) -> Remedy | None:
+    """Tensor parallelism alone over the GPUs that are there."""
+    options = replace(deployment.options, decode_context_parallel_size=1)
+    size = largest_even_size(replace(deployment, options=options), deployment.machine.num_gpus)
+    if size is None:
+        return None
+    names = ("pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size")
+    return Remedy((("tensor_parallel_size", size), *((name, 1) for name in names)))
 
 
 def _spans_nodes(deployment: Deployment) -> bool:
