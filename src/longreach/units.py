@@ -30,17 +30,27 @@ _BYTE_WORDS = {
     "tb": 10**12,
 }
 _NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_MOST = 10**18  # more bytes or tokens than any box holds
+_LONGEST_NUMBER = 40  # int() itself refuses to read thousands of digits
 
 
 def _parse_scaled(text: str, scales: dict[str, int], what: str, fix: str) -> int:
     match = _NUMBER.fullmatch(text.replace("_", ""))
     scale = scales.get(match[2]) if match else None
     if match is None or scale is None:
-        raise UsageError(f"{what} '{text}' is not understood", "expected a number with an optional suffix", fix)
+        why = "expected a number with an optional suffix"
+        raise UsageError(f"{what} '{shortened(text)}' is not understood", why, fix)
+    if len(match[1]) > _LONGEST_NUMBER or float(match[1]) * scale > _MOST:
+        raise UsageError(f"{what} '{shortened(text)}' is too large", "no box holds more than 10^18 of them", fix)
     value = float(match[1]) * scale if "." in match[1] else int(match[1]) * scale
     if value != int(value):
         raise UsageError(f"{what} '{text}' is not a whole number", f"it comes to {value}", fix)
     return int(value)
+
+
+def shortened(text: str) -> str:
+    """What was typed, in a length that a line of a message bears."""
+    return text if len(text) <= _LONGEST_NUMBER else f"{text[: _LONGEST_NUMBER - 3]}..."
 
 
 def parse_tokens(text: str) -> int:

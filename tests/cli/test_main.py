@@ -81,3 +81,44 @@ def test_every_way_to_stop_gives_the_partial_report(number: signal.Signals, befo
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert ended.returncode == 130
     assert "stopped early" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "what", "why", "fix"),
+    [
+        ("plan", "missing argument 'MODEL'", "longreach plan needs it", "longreach plan [OPTIONS] MODEL"),
+        ("plan --gpus", "option '--gpus' requires an argument", "longreach plan takes --gpus NxGPU", "plan --help"),
+        ("plan m --verbose=3", "'--verbose' does not take a value", "takes --verbose without a value", "plan --help"),
+        ("plan m --gpuss 3", "no such option '--gpuss'", "longreach plan has no option", "did you mean --gpus"),
+        ("plan m --tp 0", "0 is not in the range", "longreach plan does not", "--tp from 1 to 1000000"),
+        ("plan m --ttft 0", "0.0 is not in the range", "longreach plan does not", "--ttft a number above 0"),
+        (
+            "plan m --gpu-memory-utilization 2",
+            "2.0 is not",
+            "longreach plan",
+            "--gpu-memory-utilization above 0 up to 1",
+        ),
+        ("plan m --weights x", "'x' is not one of", "longreach plan", "--weights one of bf16, fp8"),
+        (f"plan m --concurrency {'9' * 5000}", "999...", "longreach plan", "--concurrency from 1 to 1000000"),
+        (f"plan qwen3-8b --vllm 0.{'9' * 5000}", "unknown vLLM release", "rules are known for", "--vllm"),
+        ("plna", "no command 'plna'; did you mean 'plan'", "longreach does not take it", "longreach --help"),
+        ("--foo", "no such option '--foo'", "longreach has no option", "longreach --help"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_each_way_to_mistype_has_its_reason_and_its_cure(
+    longreach: Longreach, command: str, what: str, why: str, fix: str
+) -> None:
+    code, out, err = longreach(*command.split())
+    lines = " ".join(err.split())
+    assert (code, out) == (2, "")
+    told, reason = lines.partition(" why: ")[0], lines.partition(" why: ")[2]
+    assert what in told
+    assert why in reason.partition(" fix: ")[0]
+    assert fix in reason.partition(" fix: ")[2]
+
+
+def test_no_command_at_all_shows_the_help(longreach: Longreach) -> None:
+    code, _, err = longreach()
+    assert code == 2
+    assert "Commands:" in err

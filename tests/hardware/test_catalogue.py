@@ -261,3 +261,9 @@ def test_the_table_ships_inside_the_package() -> None:
     from longreach.hardware import catalogue
 
     assert Path(catalogue.__file__).with_name("gpus.csv").is_file()
+
+
+@pytest.mark.parametrize("count", ["0", "73", "9" * 5000], ids=["none", "more than a box holds", "5,000 digits"])
+def test_a_count_that_no_box_holds_is_told(count: str) -> None:
+    with pytest.raises(UsageError, match=r"GPU count .* is out of range"):
+        parse_gpus(f"{count}xRTX4090")

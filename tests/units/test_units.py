@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 
 from longreach.errors import UsageError
@@ -67,3 +69,11 @@ def test_a_near_miss_is_suggested_whatever_its_case() -> None:
 )
 def test_rounding_up_is_exact(value: int, multiple: int, quotient: int, rounded: int) -> None:
     assert (ceil_div(value, multiple), round_up(value, multiple)) == (quotient, rounded)
+
+
+@pytest.mark.parametrize("text", ["9" * 30, "9" * 5000, "9" * 5000 + ".5", "999999999T", f"{'9' * 39}.9k"], ids=len)
+@pytest.mark.parametrize("parse", [parse_tokens, parse_bytes])
+def test_numbers_beyond_any_box_are_usage_errors(parse: Callable[[str], int], text: str) -> None:
+    with pytest.raises(UsageError, match="is too large") as caught:
+        parse(text)
+    assert len(caught.value.what) < 80

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from longreach.cli.params import advice_on
 from longreach.cli.plan_options import GOAL_OPTIONS, GoalOption, check_goal, goal_fields
 from longreach.errors import UsageError
 from longreach.plan.goal import Goal, NamedGoal
-from longreach.units import did_you_mean
+from longreach.units import did_you_mean, shortened
 
 _EXAMPLE = "--instance short:tp=2,max-model-len=64k"
 _NEXT_SETTING = re.compile(r",(?=[a-z][a-z0-9-]*(?:=|,|$))")  # a comma inside JSON is followed by a quote or a bracket
@@ -77,4 +78,5 @@ def convert_setting(option: GoalOption, value: str) -> Any:
     try:
         return option.type.convert(value, None, None)
     except click.BadParameter as error:
-        raise UsageError(f"{option.key}={value} is not understood", error.message, option.help) from error
+        what = f"{option.key}={shortened(value)} is not understood"
+        raise UsageError(what, error.message.rstrip("."), advice_on(option.type, option.key)) from error

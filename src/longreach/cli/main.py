@@ -10,7 +10,8 @@ import click
 from longreach._version import __version__
 from longreach.cli.commands import COMMANDS
 from longreach.cli.params import echo_json
-from longreach.errors import LongreachError, UsageError
+from longreach.cli.usage_error import from_click
+from longreach.errors import LongreachError
 from longreach.report.findings_text import render_error
 from longreach.report.style import Paint
 
@@ -78,11 +79,11 @@ def run(argv: list[str] | None = None) -> int:
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
         return 130
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        if _wants_json(argv):
-            echo_json(_error_document(_from_click(error)))
         return error.exit_code
+    except click.ClickException as error:
+        return _fail(from_click(error, sys.argv[1:] if argv is None else argv), argv)
     except OSError as error:  # whatever a command reads or writes it explains itself: what is left is its own output
         what = f"{error.filename} cannot be used" if error.filename else "the output could not be written"
         return _fail(LongreachError(what, error.strerror or str(error), "make room, or write elsewhere"), argv)
@@ -99,12 +100,6 @@ def _fail(error: LongreachError, argv: list[str] | None) -> int:
 
 def _error_document(error: LongreachError) -> dict[str, Any]:
     return {"error": {"what": error.what, "why": error.why, "fix": error.fix, "cause": error.cause}}
-
-
-def _from_click(error: click.ClickException) -> LongreachError:
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    path = context.command_path if context is not None else "longreach"
-    return UsageError(error.format_message(), f"{path} does not take it", f"{path} --help")
 
 
 def _wants_json(argv: list[str] | None) -> bool:

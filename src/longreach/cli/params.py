@@ -33,14 +33,19 @@ class _Quantity(click.ParamType[int]):
 
 
 class Names(click.ParamType[str]):
-    """A name out of a table that is read only when the shell completes it; whether it is known is decided elsewhere."""
+    """A name out of a table that is read only when the shell completes it. `check` raises UsageError for an unknown one;
+    without it that is decided elsewhere.
+    """
 
     name = "name"
 
-    def __init__(self, read: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, read: Callable[[], Iterable[str]], check: Callable[[str], object] | None = None) -> None:
         self._read = read
+        self._check = check
 
     def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        if self._check is not None:
+            self._check(str(value))
         return str(value)
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -60,6 +65,18 @@ class FiniteRange(click.FloatRange):
 TOKENS = _Quantity("tokens", parse_tokens, "write it as 750000, 750k or 1M")
 BYTES = _Quantity("bytes", parse_bytes, "write it as 10G, 10GiB or plain bytes")
 FILE = click.Path(path_type=Path)
+
+
+def advice_on(kind: click.ParamType[Any], name: str, metavar: str | None = None) -> str:
+    """What to write instead of a value that `kind` does not take; `name` is the option as it is to be written."""
+    if isinstance(kind, click.Choice):
+        return f"{name} one of {', '.join(map(str, kind.choices))}"
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        least, most = kind.min, kind.max
+        if most is None:
+            return f"{name} {'a number above' if kind.min_open else 'at least'} {least}"
+        return f"{name} {'above' if kind.min_open else 'from'} {least} {'up to' if kind.min_open else 'to'} {most}"
+    return f"{name} {metavar or kind.name.upper()}"
 
 
 def json_object(text: str, option: str, example: str) -> dict[str, object]:

@@ -7,17 +7,15 @@ import click
 
 from longreach.cli.complete import complete_gpus, complete_model, link_names, release_names
 from longreach.cli.params import BYTES, FILE, Names, echo_json, json_option, stdout_paint
-from longreach.cli.plan_options import goal_fields, goal_options
+from longreach.cli.plan_options import WEIGHTS, goal_fields, goal_options
 from longreach.engine.release import DEFAULT_RELEASE
 from longreach.errors import UnknownModelError
 from longreach.plan.goal import Goal
 
-_WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8", "nvfp4", "mxfp4")
-
 
 @click.command(short_help="Does MODEL serve the wanted context on these GPUs, and how?")
 @click.argument("model", shell_complete=complete_model)
-@click.option("--weights", type=click.Choice(_WEIGHTS), help="Weight format, when the config does not say.")
+@click.option("--weights", type=click.Choice(WEIGHTS), help="Weight format, when the config does not say.")
 @click.option(
     "--gpus",
     metavar="NxGPU",
@@ -31,7 +29,7 @@ _WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8",
     help="How the GPUs are joined: pcie4x16, pcie4x16-p2p, pcie5x8, nvlink-bridge, nvlink.",
 )
 @click.option("--ram", type=BYTES, metavar="BYTES", help="Host memory.")
-@click.option("--numa", type=click.IntRange(min=1), metavar="N", help="NUMA nodes of the host.")
+@click.option("--numa", type=click.IntRange(1, 1024), metavar="N", help="NUMA nodes of the host.")
 @goal_options
 @click.option("--instances", type=click.IntRange(1, 64), metavar="N", help="Equal instances that share the GPUs.")
 @click.option(

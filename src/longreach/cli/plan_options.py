@@ -9,7 +9,9 @@ import click
 from longreach.cli.params import BYTES, TOKENS, Decorated, FiniteRange, Names, json_object
 from longreach.errors import UsageError
 from longreach.plan.goal import Goal
+from longreach.units import did_you_mean, shortened
 
+WEIGHTS = ("bf16", "fp8", "fp8-weight-only", "w4a16", "w4a8-int8", "w8a8-int8", "nvfp4", "mxfp4")
 _TIER_BYTES_SEPARATOR = ":"
 _MOST_IPC_GIB = 1024  # more than any GPU has
 
@@ -31,7 +33,7 @@ class GoalOption:
         return self.flag.removeprefix("--")
 
 
-_SIZE = click.IntRange(min=1)
+_SIZE = click.IntRange(1, 10**6)  # no count of GPUs, requests or tokens in a block is larger
 _JSON_OBJECT = "JSON"
 
 
@@ -46,6 +48,32 @@ def _kv_cache_dtypes() -> Iterable[str]:
     return sorted(get_registry(DEFAULT_RELEASE).names("kv_cache_dtype"))
 
 
+def _check_kv_cache_dtype(name: str) -> None:
+    """UsageError for a name that no release has; what the planned one lacks is told by its rules."""
+    from longreach.engine.registry import releases_with_name
+
+    known = tuple(_kv_cache_dtypes())
+    if not releases_with_name("kv_cache_dtype", name):
+        fix = did_you_mean(name, known) or "--kv-cache-dtype auto"
+        raise UsageError(f"unknown kv_cache_dtype '{shortened(name)}'", f"known are {', '.join(known)}", fix)
+
+
+def _check_speculation(text: str) -> None:
+    from longreach.plan.settle import parse_speculation
+
+    parse_speculation(text)
+
+
+def _check_yarn(text: str) -> None:
+    from longreach.sizing.rope import parse_factor
+
+    parse_factor(text)
+
+
+_KV_CACHE_DTYPE = Names(_kv_cache_dtypes, _check_kv_cache_dtype)
+_SPECULATION = Names(lambda: ("mtp:1", "ngram:5", "none"), _check_speculation)
+_YARN = Names(lambda: ("auto", "none"), _check_yarn)
+
 GOAL_OPTIONS: tuple[GoalOption, ...] = (
     GoalOption("--max-model-len", "max_model_len", TOKENS, "Longest request, prompt plus answer: 750k, 1M.", "TOKENS"),
     GoalOption("--concurrency", "concurrency", _SIZE, "Requests that should run at once.", "N"),
@@ -56,7 +84,7 @@ GOAL_OPTIONS: tuple[GoalOption, ...] = (
     GoalOption("--pp", "pp_size", _SIZE, "Pipeline stages.", "N"),
     GoalOption("--dp", "dp_size", _SIZE, "Data-parallel engines behind one port.", "N"),
     GoalOption("--dcp", "dcp_size", _SIZE, "Decode-context-parallel ranks inside the TP group.", "N"),
-    GoalOption("--kv-cache-dtype", "kv_cache_dtype", Names(_kv_cache_dtypes), "auto, fp8_e4m3, nvfp4, ...", "DTYPE"),
+    GoalOption("--kv-cache-dtype", "kv_cache_dtype", _KV_CACHE_DTYPE, "auto, fp8_e4m3, nvfp4, ...", "DTYPE"),
     GoalOption("--kv-cache-memory-bytes", "kv_cache_memory_bytes", BYTES, "KV cache on each GPU: 10G (2^30).", "BYTES"),
     GoalOption(
         "--gpu-memory-utilization",
@@ -76,15 +104,15 @@ GOAL_OPTIONS: tuple[GoalOption, ...] = (
         "Start a prompt before all of it fits (--no-scheduler-reserve-full-isl).",
         constant=False,
     ),
-    GoalOption("--spec", "speculation", None, "Speculative decoding: mtp:3, ngram:5, none.", "METHOD:N"),
-    GoalOption("--yarn", "yarn", None, "auto, none, or a factor.", "FACTOR"),
+    GoalOption("--spec", "speculation", _SPECULATION, "Speculative decoding: mtp:3, ngram:5, none.", "METHOD:N"),
+    GoalOption("--yarn", "yarn", _YARN, "auto, none, or a factor.", "FACTOR"),
     GoalOption(
         "--cpu-tier", "cpu_tier_bytes", BYTES, "CPU memory for KV blocks, all workers together: 200GiB.", "BYTES"
     ),
     GoalOption("--disk-tier", "disk_tier", None, "Folder for KV blocks on disk, with an optional size.", "PATH[:SIZE]"),
     GoalOption("--eviction", "eviction_policy", _choices("lru", "arc"), "How the CPU tier evicts.", "POLICY"),
     GoalOption(
-        "--images-per-prompt", "images_per_prompt", click.IntRange(min=0), "Limit of images in one prompt.", "N"
+        "--images-per-prompt", "images_per_prompt", click.IntRange(0, 10**6), "Limit of images in one prompt.", "N"
     ),
     GoalOption("--mm-processor-kwargs", "mm_processor_kwargs", None, "Arguments of the image processor.", _JSON_OBJECT),
     GoalOption(

@@ -229,7 +229,7 @@ _EARLIER_PATCHES: Mapping[tuple[int, ...], Mapping[str, Any]] = {(0, 20, 0): {"t
 """Patches that follow other rules than the recorded one of their minor. None of 0.10.1, 0.11.1, 0.14.0, 0.15.0, 0.17.0, 0.18.0,
 0.19.0 does."""
 
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)((?:\.?(?:a|b|rc|post|dev)\d*)*)(?:\+.*)?")
+_VERSION = re.compile(r"v?(\d{1,9}(?:\.\d{1,9})+)((?:\.?(?:a|b|rc|post|dev)\d*)*)(?:\+.*)?")
 
 
 def get_release(version: str) -> Release:

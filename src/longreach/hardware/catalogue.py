@@ -12,11 +12,12 @@ from pathlib import Path
 
 from longreach.errors import UsageError
 from longreach.hardware.spec import GpuSpec
-from longreach.units import MIB, did_you_mean
+from longreach.units import MIB, did_you_mean, shortened
 
 MAX_GPUS = 72
 """Most GPUs in one NVLink domain (NVL72); longreach plans one box."""
 
+_MOST_DIGITS = 9
 _TABLE = Path(__file__).with_name("gpus.csv")
 _NOISE = frozenset(
     {"nvidia", "geforce", "tesla", "amd", "radeon", "instinct", "intel", "r", "tm", "generation", "dgx", "station"}
@@ -130,17 +131,22 @@ def _stages(name: str) -> tuple[list[_Row], ...]:
 def parse_gpus(text: str) -> GpuOrder:
     """`4xRTX4090`, `4x 4090`, `RTX 4090 x4` or `RTX4090` (one)."""
     first, last = _COUNT_FIRST.fullmatch(text), _COUNT_LAST.fullmatch(text)
-    if first and last and int(first[1]) > MAX_GPUS:  # "4090 x 4"
+    if first and last and not _is_count(first[1]):  # "4090 x 4"
         first = None
     count, name = (first[1], first[2]) if first else (last[2], last[1]) if last else ("1", text.strip())
-    if not 1 <= int(count) <= MAX_GPUS:
+    if not _is_count(count):
         raise UsageError(
-            f"GPU count {count} is out of range",
+            f"GPU count {shortened(count)} is out of range",
             f"one box holds 1 to {MAX_GPUS} GPUs",
             f"write it as 4x{name.replace(' ', '')}",
         )
     choice = choose_gpu(name)
     return GpuOrder(int(count), choice.gpu, choice.assumption)
+
+
+def _is_count(digits: str) -> bool:
+    """Whether that many GPUs stand in one box; int() itself reads no number of thousands of digits."""
+    return len(digits) <= _MOST_DIGITS and 1 <= int(digits) <= MAX_GPUS
 
 
 def find_gpus_in(text: str) -> GpuOrder | None:

@@ -4,7 +4,7 @@ import math
 
 from longreach.errors import UsageError
 from longreach.plan.values import PromptClass
-from longreach.units import format_tokens, parse_tokens
+from longreach.units import format_tokens, parse_tokens, shortened
 
 _EXAMPLE = "--mix 90%:8k,10%:500k"
 _MOST_CLASSES = 16
@@ -65,6 +65,8 @@ def _parse_share(share: str, text: str) -> float:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
         raise UsageError(
-            f"share '{share}' in the mix '{text}' is not understood", "expected a number above zero", _EXAMPLE
+            f"share '{shortened(share)}' in the mix '{shortened(text)}' is not understood",
+            "expected a number above zero",
+            _EXAMPLE,
         )
     return value

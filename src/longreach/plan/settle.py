@@ -1,5 +1,6 @@
 """Settle what the goal left open: parallel sizes, length, batch limits, speculation. Each choice with its reason."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -12,8 +13,9 @@ from longreach.plan.goal import Goal
 from longreach.plan.split import Split
 from longreach.plan.values import Choice
 from longreach.rules.speculation import has_local_argmax
-from longreach.units import ceil_div, format_tokens
+from longreach.units import ceil_div, format_tokens, shortened
 
+_DRAFT_COUNT = re.compile(r"[0-9]{1,2}")
 _LONGEST_TOKENS = 10**9  # a hundred times the longest context any published model claims
 
 _USUAL_INPUT_TOKENS = 32_768
@@ -102,9 +104,9 @@ def parse_speculation(text: str | None) -> SpeculativeOptions | None:
     if text is None or text == "none":
         return None
     method, _, count = text.partition(":")
-    if method not in ("mtp", "ngram") or not count.isdigit() or not 1 <= int(count) <= 64:
+    if method not in ("mtp", "ngram") or not _DRAFT_COUNT.fullmatch(count) or not 1 <= int(count) <= 64:
         raise UsageError(
-            f"speculation '{text}' is not understood",
+            f"speculation '{shortened(text)}' is not understood",
             "expected a method and its number of draft tokens (1 to 64), or none",
             "--spec mtp:3, --spec ngram:5 or --spec none",
         )

@@ -11,7 +11,7 @@ from longreach.errors import UsageError
 from longreach.model.spec import ModelSpec, RopeSpec
 from longreach.sizing.formats import DTYPE_BYTES
 from longreach.sizing.values import RopePlan
-from longreach.units import format_tokens
+from longreach.units import format_tokens, shortened
 
 LARGEST_FACTOR = 64
 """No model is published with more; 40 and 32 are the largest known (DeepSeek-V3, gpt-oss)."""
@@ -29,7 +29,7 @@ def plan_rope(model: ModelSpec, max_model_len: int, yarn: str = "auto") -> RopeP
     UsageError for a factor that is no number of at least 1.
     """
     native = model.max_position_embeddings
-    factor = _parse_factor(yarn)
+    factor = parse_factor(yarn)
     if factor is None and (max_model_len <= native or yarn == "none"):
         return _unscaled(model, max_model_len)
     obstacle = _obstacle(model, insists=factor is not None)
@@ -126,7 +126,8 @@ def rope_table_bytes(model: ModelSpec, options: YarnOptions | None) -> int:
     return rows * rope.rotary_dim * DTYPE_BYTES.get(model.dtype, 2)
 
 
-def _parse_factor(yarn: str) -> float | None:
+def parse_factor(yarn: str) -> float | None:
+    """The factor that `--yarn` names; None for `auto` and `none`. UsageError for anything else."""
     if yarn in ("auto", "none"):
         return None
     try:
@@ -135,7 +136,7 @@ def _parse_factor(yarn: str) -> float | None:
         factor = 0.0
     if not isfinite(factor) or not 1 <= factor <= _MOST_READABLE:
         raise UsageError(
-            f"YaRN factor '{yarn}' is not understood",
+            f"YaRN factor '{shortened(yarn)}' is not understood",
             f"expected auto, none or a number from 1 to {_MOST_READABLE}",
             "--yarn auto",
         )
