@@ -113,6 +113,13 @@ def test_a_table_is_written_as_csv(longreach: Longreach, tmp_path: Path) -> None
         (["--sweep", ""], "names nothing"),
         (["--sweep", "tp=two"], "tp=two"),
         (["--sweep", "vllm=0.99"], "0.99"),
+        (["--sweep", "weights=fp8/xx"], "unknown weights 'xx'"),
+        (["--sweep", "gpus=4xRTX4090/2xFOO"], "GPU 'FOO'"),
+        (["--sweep", "kv-cache-dtype=xx/fp8"], "unknown kv_cache_dtype 'xx'"),
+        (["--sweep", "spec=xx/none"], "speculation 'xx'"),
+        (["--sweep", "yarn=xx/none"], "YaRN factor 'xx'"),
+        (["--sweep", "tp=0/1"], "fix: tp from 1 to"),
+        (["--sweep", "eviction=a/lru"], "fix: eviction one of lru, arc"),
         (["--sweep", "concurrency"], "needs values"),
         (["--sweep", "tp=1/2,max-model-len=" + "/".join(map(str, range(1000, 2100)))], "2,200 combinations"),
         (["--sweep", "tp", "-o", "plan.yaml"], "plan.yaml"),
@@ -155,7 +162,19 @@ def test_ctrl_c_keeps_the_rows_that_are_there(
     assert code == 130
     assert len(out.splitlines()) == 5
     assert "stopped after 2 of 4 combinations" in err
-    assert not path.exists()
-    json_code, json_out, _ = longreach("plan", *_BOX, "--sweep", "max_model_len=8k/16k", "--json")
-    assert json_code == 130
-    assert not json_out or "error" in json.loads(json_out)
+    assert f"{path} holds these 2 rows and is not complete" in err
+    assert [row["max-model-len"] for row in csv.DictReader(path.read_text().splitlines())] == ["8k", "16k"]
+    planned.clear()
+    json_code, json_out, _ = longreach("plan", *_BOX, "--sweep", "max_model_len=8k/16k/32k", "--json")
+    document = json.loads(json_out)
+    assert (json_code, document["complete"], len(document["sweep"])) == (130, False, 2)
+
+
+@pytest.mark.parametrize(
+    ("axis", "rows"),
+    [("tp=1/1/01", ["1"]), ("gpus=1xH100/H100/2xH100", ["1xH100", "2xH100"]), ("max-model-len=8k/8000", ["8k"])],
+)
+def test_two_names_of_one_value_are_one_row(plan_json: PlanJson, axis: str, rows: list[str]) -> None:
+    _, document = plan_json("qwen3-0.6b", "--gpus", "1xH100", "--sweep", axis)
+    assert document["complete"]
+    assert [next(iter(row["settings"].values())) for row in document["sweep"]] == rows

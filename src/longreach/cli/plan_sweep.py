@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from math import prod
@@ -15,10 +15,11 @@ import click
 from longreach.cli.instance_option import convert_setting
 from longreach.cli.live_line import LiveLine
 from longreach.cli.params import echo_json, stdout_paint
-from longreach.cli.plan_options import GOAL_OPTIONS, check_goal, goal_fields
+from longreach.cli.plan_options import GOAL_OPTIONS, WEIGHTS, check_goal, goal_fields
 from longreach.cli.planning import Place, find_machine, on_disk, quantization
 from longreach.engine.release import get_release
 from longreach.errors import LongreachError, UsageError
+from longreach.hardware.catalogue import parse_gpus
 from longreach.hardware.spec import Machine
 from longreach.model.source import load_model
 from longreach.model.spec import ModelSpec
@@ -30,7 +31,21 @@ from longreach.units import did_you_mean
 MOST_COMBINATIONS = 2000
 
 _EXAMPLE = "--sweep tp,kv-cache-dtype=auto/fp8_e4m3,max-model-len=128k/256k"
-_PLACES = ("weights", "vllm", "gpus")
+
+
+def _known_weights(value: str) -> str:
+    if value not in WEIGHTS:
+        fix = did_you_mean(value, WEIGHTS) or f"weights={'/'.join(WEIGHTS)}"
+        raise UsageError(f"unknown weights '{value}'", f"known are {', '.join(WEIGHTS)}", fix)
+    return value
+
+
+_PLACES: dict[str, Callable[[str], object]] = {
+    "weights": _known_weights,
+    "vllm": lambda value: get_release(value).version,
+    "gpus": lambda value: value.lower() if value.lower() == "cpu" else parse_gpus(value),
+}  # fmt: skip
+"""What is no field of Goal: each value to what it stands for, or a UsageError."""
 _NEXT_AXIS = re.compile(r",(?=[a-z][a-z0-9_-]*(?:=|,|$))")
 _UNSWEPT = ("disk-tier", "mm-processor-kwargs", "model-path", "served-model-name", "host", "port")
 _NAMES = (*(option.key for option in GOAL_OPTIONS if option.constant is None and option.key not in _UNSWEPT), *_PLACES)
@@ -95,20 +110,22 @@ def run_sweep(text: str, swept: Swept, output: Path | None, *, as_json: bool) ->
     """Print the table; exit code 0 when a combination fits."""
     axes = _with_values(parse_axes(text), swept)
     _check(axes, output)
-    planned, is_whole = _plan_all(axes, swept, is_partial_shown=not as_json)
+    planned, is_whole = _plan_all(axes, swept)
     rows = with_front(planned)
-    if output is not None and is_whole:
+    if output is not None:
         from longreach.host.files import write_text_atomically
 
         write_text_atomically(output, _csv(axes, rows))
     if as_json:
         document = [asdict(row) for row in rows]
-        echo_json({"sweep": document, "pareto": [row for row in document if row["pareto"]]})
+        echo_json({"complete": is_whole, "sweep": document, "pareto": [row for row in document if row["pareto"]]})
     else:
         from longreach.report.plan_sweep_text import render_sweep
 
         click.echo(render_sweep([axis.name for axis in axes], rows, stdout_paint()))
     if not is_whole:
+        if output is not None:
+            click.echo(f"{output} holds these {len(rows):,} rows and is not complete", err=True)
         raise click.Abort
     return 0 if any(row.verdict == "fits" for row in rows) else 1
 
@@ -122,9 +139,8 @@ def _with_values(axes: tuple[Axis, ...], swept: Swept) -> tuple[Axis, ...]:
         if not values:
             raise UsageError(f"--sweep {axis.name} needs values", "no list of values makes sense for it by itself",
                              f"--sweep {axis.name}=VALUE/VALUE")  # fmt: skip
-        for value in values:
-            _fields(axis.name, value)  # a value that cannot be read is told before anything is planned
-        filled.append(Axis(axis.name, values))
+        meanings = {repr(_meaning(axis.name, value)): value for value in reversed(values)}  # of two names the first
+        filled.append(Axis(axis.name, tuple(value for value in values if value in meanings.values())))
     return tuple(filled)
 
 
@@ -141,7 +157,7 @@ def _check(axes: tuple[Axis, ...], output: Path | None) -> None:
         raise UsageError(f"a sweep cannot be written to '{output}'", "it is a table, not a plan", "-o table.csv")
 
 
-def _plan_all(axes: tuple[Axis, ...], swept: Swept, *, is_partial_shown: bool) -> tuple[list[SweepRow], bool]:
+def _plan_all(axes: tuple[Axis, ...], swept: Swept) -> tuple[list[SweepRow], bool]:
     """(rows, whether that is all of them): Ctrl-C ends the planning and keeps what is there."""
     rows: list[SweepRow] = []
     count = prod(len(axis.values) for axis in axes)
@@ -152,8 +168,6 @@ def _plan_all(axes: tuple[Axis, ...], swept: Swept, *, is_partial_shown: bool) -
             line.update(f"planning {len(rows) + 1:,} of {count:,} combinations")
             rows.append(_plan_one(settings, swept))
     except KeyboardInterrupt:
-        if not is_partial_shown:
-            raise
         line.say(f"stopped after {len(rows):,} of {count:,} combinations")
         return rows, False
     finally:
@@ -182,10 +196,13 @@ def _plan_one(settings: dict[str, str], swept: Swept) -> SweepRow:
         return impossible_row(settings, error)
 
 
+def _meaning(name: str, value: str) -> object:
+    """What a value stands for; UsageError for what cannot be read or is not known, before anything is planned."""
+    return _PLACES[name](value) if name in _PLACES else _fields(name, value)
+
+
 def _fields(name: str, value: str) -> Mapping[str, Any]:
     """Fields of Goal that a value fills; none for what is no part of a goal."""
-    if name == "vllm":
-        get_release(value)
     if name in _PLACES:
         return {}
     option = next(option for option in GOAL_OPTIONS if option.key == name)
