@@ -125,3 +125,14 @@ def test_a_shorter_request_may_also_be_one_of_fewer(plan_json: PlanJson) -> None
     more = next(item for item in document["alternatives"] if "more" in item["change"])
     assert {"--max-model-len", "--concurrency"} <= set(more["options"])
     assert plan_json(*command, "--gpu-memory-utilization", "0.3", *more["options"])[1]["alternatives"] == []
+
+
+def test_a_length_that_is_no_use_is_not_offered(plan_json: PlanJson) -> None:
+    for command in (
+        ("qwen3-32b", "--gpus", "1xRTX4090"),
+        ("qwen3-32b", "--gpus", "1xRTX3090", "--max-model-len", "128k"),
+    ):
+        _, document = plan_json(*command)
+        lengths = [item["max_model_len"] for item in document["alternatives"]]
+        assert lengths
+        assert min(lengths) >= 1024

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from longreach.engine.release import get_release
+from longreach.errors import UsageError
 from longreach.hardware.catalogue import parse_gpus
 from longreach.hardware.machine import machine_from
 from longreach.model.source import load_model
@@ -178,3 +179,22 @@ def test_a_chosen_plan_serves_what_any_given_choice_serves(model: str, goal: Goa
 
 def serves(plan: Plan) -> bool:
     return plan.verdict == "fits" and "concurrency_not_met" not in {finding.cause for finding in plan.findings}
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        (Goal(max_model_len=32_000, mean_input_tokens=2**20), "--mean-input 1,048,576 cannot be"),
+        (Goal(mean_output_tokens=50_000), "--mean-output 50,000 cannot be"),
+        (
+            Goal(max_model_len=32_000, mean_input_tokens=31_000, mean_output_tokens=2000),
+            "31,000 and --mean-output 2,000",
+        ),
+    ],
+    ids=["prompt", "answer beyond the native length", "both together"],
+)
+def test_a_typical_request_is_no_longer_than_the_longest(goal: Goal, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan_for("qwen3-8b", "1xH100", goal)
+    assert words in caught.value.what
+    assert "--max-model-len" in caught.value.fix

@@ -40,7 +40,15 @@ def test_known_flags_fill_fields_and_others_travel_untouched(words: str, fields:
         ("--api-key sesame", "--api-key", "VLLM_API_KEY"),
         ("--hf_token=sesame", "--hf-token", "HF_TOKEN"),
         ("stray", "'stray' stands after --", "remove 'stray'"),
-        ("--model other", "'other' stands after --", "remove 'other'"),
+        ("--model other", "--model stands after --", "name it before the dashes"),
+        ("--foo 5", "vLLM 0.32.0 has no --foo", "remove --foo"),
+        ("--config x.yaml", "--config stands after --", "one by one after the dashes"),
+        ("--num_gpu_blocks_override 10", "--num-gpu-blocks-override", "give --kv-cache-memory-bytes before"),
+        ("--hf-overrides={", "--hf-overrides after -- is no JSON object", "leave it out"),
+        ('--hf-overrides={"num_hidden_layers":1}', "sets num_hidden_layers", "config.json"),
+        ("--hf-overrides.text_config.num_hidden_layers 1", "sets text_config", "config.json"),
+        ('--hf-overrides={"rope_parameters":{"rope_type":"linear"}}', "sets rope_parameters", "--yarn"),
+        ("--mamba-ssm-cache-dtype float32", "--mamba-ssm-cache-dtype", "plan.yaml"),
         ("--limit-mm-per-prompt {", "--limit-mm-per-prompt", "--limit-mm-per-prompt '{}'"),
     ],
 )
@@ -114,3 +122,23 @@ def test_a_text_model_leaves_more_to_kv() -> None:
     assert text.weights_bytes is not None
     assert whole.weights_bytes is not None
     assert text.weights_bytes[0] < whole.weights_bytes[0]
+
+
+@pytest.mark.parametrize(
+    ("goal", "clash"),
+    [
+        (Goal(images_per_prompt=1, extra_args=("--limit-mm-per-prompt", '{"image":2}')), "with --images-per-prompt"),
+        (Goal(cudagraph_mode="NONE", extra_args=("-cc.mode=3",)), "--compilation-config after -- clashes"),
+        (
+            Goal(cpu_tier_bytes=2**30, extra_args=('--kv-transfer-config={"kv_connector":"X","kv_role":"kv_both"}',)),
+            "with --cpu-tier",
+        ),
+        (Goal(extra_args=("--quantization", "fp8")), "--quantization fp8 stands after --"),
+    ],
+    ids=["images", "graphs", "connector", "quantization"],
+)
+def test_what_says_otherwise_than_the_plan_counts_is_refused(goal: Goal, clash: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan_for("qwen3-8b", "1xH100", goal)
+    assert clash in caught.value.what
+    assert "--" in caught.value.fix

@@ -167,3 +167,9 @@ def test_an_unknown_speed_leaves_the_rate_open() -> None:
     plan = plan_mix(asked)
     assert {variant.requests_per_hour for variant in plan.variants if variant.name == "one"} == {None}
     assert "unknown" in render_plan(plan, Paint())
+
+
+@pytest.mark.parametrize("goal", [Goal(max_model_len=90_000), Goal(max_model_len=102_000, mean_output_tokens=4000)])
+def test_no_prompt_of_a_mix_is_longer_than_the_given_length(goal: Goal) -> None:
+    with pytest.raises(UsageError, match="--mix has requests of 10"):
+        plan_mix(replace(DENSE, goal=goal))

@@ -65,8 +65,9 @@ def _check_round_trip(options: EngineOptions, command: ServeCommand, release: Re
     ]
     if not names and not reading.problems:
         return ()
+    words = {flag.field: flag.name for flag in FLAGS if flag.key is None}
+    clashing = ", ".join(words[name] for name in names if name in words) or ", ".join(names)
     why = "; ".join(f"{name} reads back as {getattr(reading.options, name)!r}" for name in names)
-    problem = OptionProblem(
-        f"the command would not say what was asked: {', '.join(names)}", why, "set the field to that"
-    )
+    fix = f"say {clashing} once: as an option of its own, or among the extra arguments"
+    problem = OptionProblem(f"the extra arguments set {clashing} to something else", why, fix)
     return (*reading.problems, problem) if names else reading.problems

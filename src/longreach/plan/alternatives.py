@@ -13,6 +13,7 @@ from longreach.plan.values import Alternative
 from longreach.units import format_bytes
 
 _MOST_OFFERED = 8
+_SHORTEST_OFFERED, _LEAST_SHARE = 1024, 64  # tokens, and one part in so many of the goal: less is no way to serve it
 
 
 def find_alternatives(case: Case, taken: Decision, *, is_alone: bool) -> tuple[Alternative, ...]:
@@ -76,7 +77,13 @@ def _counted(change: Change, asked: Case, base: Case) -> Alternative | None:
         return None
     lowered = [word for name, value in less.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     options = [*change.options, *lowered]
-    return _described(change, options, decision, asked, serves=not less) if _starts(decision) else None
+    is_useful = _starts(decision) and decision.settled.max_model_len >= _shortest(asked)
+    return _described(change, options, decision, asked, serves=not less) if is_useful else None
+
+
+def _shortest(asked: Case) -> int:
+    wanted = asked.goal.max_model_len or asked.model.max_position_embeddings
+    return min(wanted, max(_SHORTEST_OFFERED, wanted // _LEAST_SHARE))
 
 
 def _less(decision: Decision, case: Case) -> dict[str, Any]:

@@ -14,6 +14,7 @@ _LEAST_THROUGHPUT = 0.5  # of one instance: more than half of it is not given fo
 
 def plan_mix(asked: MixRequest, wanted: VariantName | None = None) -> Plan:
     """The plan of the chosen variant, or of the `wanted` one, with both variants in it."""
+    _check_length(asked)
     one, two = plan_one(asked), plan_two(asked)
     if isinstance(two, str):
         if wanted == "two":
@@ -23,6 +24,17 @@ def plan_mix(asked: MixRequest, wanted: VariantName | None = None) -> Plan:
     if wanted is not None and wanted != name:
         why = f"asked for; {name} would be chosen: {why}"
     return _with_variants(asked, [one, two] if (wanted or name) == "one" else [two, one], why)
+
+
+def _check_length(asked: MixRequest) -> None:
+    longest = asked.classes[-1].prompt_tokens + (asked.goal.mean_output_tokens or 0)
+    given = asked.goal.max_model_len
+    if given is not None and longest > given:
+        raise UsageError(
+            f"--mix has requests of {format_tokens(longest)} tokens",
+            f"no request is longer than --max-model-len, which is {format_tokens(given)} tokens",
+            f"--max-model-len {longest}, or leave it out",
+        )
 
 
 def _choose(one: PlannedVariant, two: PlannedVariant) -> tuple[VariantName, str]:
@@ -70,7 +82,7 @@ def _with_variants(asked: MixRequest, ranked: list[PlannedVariant], why: str) ->
             f"the longest prompt and {format_tokens(asked.answer_tokens)} for its answer",
         ),
     )
-    if asked.goal.max_model_len is not None:
+    if asked.goal.max_model_len == length:
         choices = choices[:1]
     ordered = sorted(variants, key=lambda variant: variant.name)
     whole = taken.plan if taken.fits else assemble(asked.model, asked.machine, asked.release, taken.planned)

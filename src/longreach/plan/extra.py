@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longreach.engine.arguments import split_arguments
+from longreach.engine.arguments import Arguments, split_arguments
 from longreach.engine.checks import raise_problems
 from longreach.engine.defaults import fallback_dtype
+from longreach.engine.flags import FLAGS
 from longreach.engine.options import EngineOptions
 from longreach.engine.reading import read_command
 from longreach.engine.release import Release
 from longreach.errors import UsageError
 from longreach.hardware.spec import GpuSpec
 from longreach.model.spec import ModelSpec
+from longreach.plan.goal import Goal
 from longreach.sizing.formats import DTYPE_BYTES
 from longreach.units import did_you_mean
 
@@ -45,6 +47,25 @@ _DECIDED = {
 """Fields that sizes and speed are counted from, with the option of `plan` that sets them."""
 
 _OPEN = ("yarn", "offload")  # JSON flags that hold other things, too
+
+_OVERRIDES, _CONNECTOR = "--hf-overrides", "--kv-transfer-config"
+_BY_HAND = "leave it out, or write it into argv of plan.yaml, where `up` shows what it changes"
+_UNCOUNTED = {
+    "--model": ("the model is named before the dashes", "name it before the dashes, with --model-path where it lies elsewhere"),
+    "--config": ("what that file sets is not read", "give its settings as options of plan, or one by one after the dashes"),
+    "--hf-config-path": ("the model is counted from its own config", "plan that folder: MODEL may be a folder or a config.json"),
+    "--rope-scaling": ("the reach of the model is counted without it", "give --yarn before the dashes"),
+    "--rope-theta": ("the rope is taken from the model's config", _BY_HAND),
+    "--num-gpu-blocks-override": ("the KV cache is sized without it", "give --kv-cache-memory-bytes before the dashes"),
+    "--kv-offloading-size": ("the tier would stand in no number", "give --cpu-tier before the dashes"),
+    "--prefill-context-parallel-size": ("GPUs are shared out without it", "give --tp or --dcp before the dashes"),
+    "--disable-sliding-window": ("windows are counted as windows", _BY_HAND),
+    "--mamba-cache-dtype": ("recurrent state is counted in the release's own type", _BY_HAND),
+    "--mamba-ssm-cache-dtype": ("recurrent state is counted in the release's own type", _BY_HAND),
+    "--mamba-cache-mode": ("recurrent state is counted in the mode that the release picks", _BY_HAND),
+    "--mamba-block-size": ("blocks of recurrent state are counted at the release's own size", _BY_HAND),
+}  # fmt: skip
+"""Flags that change what is counted and that nothing here counts: why each would mislead, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +100,14 @@ class Extra:
 def read_extra(words: Sequence[str], release: Release) -> Extra:
     """UsageError for what a plan option decides, for a secret, and for what vLLM's parser would refuse."""
     _refuse_secrets(words)
-    model = split_arguments((*_SERVE, *words), release).model
-    if model is not None:
-        why = "the model is named before the dashes, and every other value follows its flag"
-        raise UsageError(f"'{model}' stands after -- and belongs to no flag", why, f"remove '{model}'")
+    _refuse_uncounted(split_arguments((*_SERVE, *words), release))
     reading = read_command((*_SERVE, "MODEL", *words), (), release)
     raise_problems(reading.problems)
     fields: dict[str, Any] = {}
     for flag in (argument.flag for argument in reading.arguments if argument.flag is not None):
         value = getattr(reading.options, flag.field)
         if flag.field in _OPEN and value is None:
-            continue  # an override or a connector of another kind
+            continue  # a connector of another kind, or an override that no size hangs on
         if flag.field in _DECIDED:
             why = f"the plan counts with it: {flag.name} behind its back would make every number wrong"
             raise UsageError(f"{flag.name} stands after --", why, f"give {_DECIDED[flag.field]} before the dashes")
@@ -107,6 +125,58 @@ def _refuse_secrets(words: Sequence[str]) -> None:
             raise UsageError(f"{name} stands after --", why, f"set {_SECRETS[name]} in the environment of longreach up")
 
 
+def _refuse_uncounted(split: Arguments) -> None:
+    """UsageError for words that belong to no flag and for flags behind which the numbers of the plan would be wrong."""
+    names = dict.fromkeys(use.name for use in split.parsed.uses)
+    for name in filter(_UNCOUNTED.get, names):
+        why, fix = _UNCOUNTED[name]
+        raise UsageError(f"{name} stands after --", f"the plan does not count with it: {why}", fix)
+    if split.model is not None and not any(problem.kind == "unknown_flag" for problem in split.parsed.problems):
+        why = "the model is named before the dashes, and every other value follows its flag"
+        raise UsageError(f"'{split.model}' stands after -- and belongs to no flag", why, f"remove '{split.model}'")
+    if _OVERRIDES in names:
+        _check_overrides(split.parsed.json(_OVERRIDES))
+
+
+def _check_overrides(overrides: Mapping[str, object] | None) -> None:
+    """Which class serves the model changes no size; everything else in its config may."""
+    if overrides is None:
+        why = "the plan cannot count what it cannot read, and vLLM takes an object here"
+        raise UsageError(f"{_OVERRIDES} after -- is no JSON object", why, f"{_OVERRIDES} '{{}}', or leave it out")
+    keys = [key for key in overrides if key != "architectures"]
+    if keys:
+        why = "the plan counts the model as its own config describes it"
+        fix = "give --yarn before the dashes for a longer reach; else change a copy of config.json and plan that file"
+        raise UsageError(f"{_OVERRIDES} after -- sets {', '.join(keys)}", why, fix)
+
+
+_ALSO = {
+    "limit_mm_per_prompt": "images_per_prompt",
+    "mm_processor_kwargs": "mm_processor_kwargs",
+    "cudagraph_mode": "cudagraph_mode",
+    "disable_custom_all_reduce": "disable_custom_all_reduce",
+    "scheduler_reserve_full_isl": "reserve_full_isl",
+}
+"""Fields of EngineOptions that no size hangs on, with the field of Goal that sets them, too."""
+
+
+def check_said_once(goal: Goal, extra: Extra) -> None:
+    """UsageError where an option of the plan and a flag after `--` set one thing."""
+    twice = {
+        field: option for field, option in _ALSO.items() if field in extra.fields and getattr(goal, option) is not None
+    }
+    clashes = [(flag.name, twice[flag.field]) for flag in FLAGS if flag.field in twice and flag.key is None]
+    if goal.cpu_tier_bytes is not None and any(word.partition("=")[0] == _CONNECTOR for word in extra.rest):
+        clashes.append((_CONNECTOR, "cpu_tier"))
+    for name, option in clashes:
+        given = f"--{option.replace('_', '-')}"
+        raise UsageError(
+            f"{name} after -- clashes with {given}",
+            "both set the same thing",
+            f"leave one of the two out: {given} is counted",
+        )
+
+
 def with_extra(options: EngineOptions, extra: Extra) -> EngineOptions:
     """The options with what was given after `--`."""
     return replace(options, **extra.fields, extra_args=extra.rest)
@@ -114,6 +184,7 @@ def with_extra(options: EngineOptions, extra: Extra) -> EngineOptions:
 
 def with_dtype(model: ModelSpec, extra: Extra, gpu: GpuSpec | None) -> ModelSpec:
     """The model in the type it runs in: of `--dtype` after `--`, else its own, where the card has it."""
+    _check_quantization(model, extra.fields.get("quantization"))
     given = extra.fields.get("dtype")
     if given in (None, "auto"):
         if gpu is None or model.dtype != "bfloat16":
@@ -129,3 +200,14 @@ def with_dtype(model: ModelSpec, extra: Extra, gpu: GpuSpec | None) -> ModelSpec
         source = f"{weights.source}, as {given}"
         weights = replace(weights, total_bytes=int(weights.total_bytes * ratio), source=source)
     return replace(model, dtype=given, weights=weights)
+
+
+def _check_quantization(model: ModelSpec, given: str | None) -> None:
+    """UsageError where vLLM would quantize weights that are counted as they lie in the checkpoint."""
+    if given is not None and model.weights.quantization == "none":
+        why = f"the weights of '{model.name}' are counted as their checkpoint holds them, and vLLM would quantize them"
+        raise UsageError(
+            f"--quantization {given} stands after --",
+            why,
+            "give --weights before the dashes, with the form they then have",
+        )

@@ -7,12 +7,13 @@ from longreach.engine.command import render_command
 from longreach.engine.options import EngineOptions
 from longreach.engine.release import Release
 from longreach.engine.shell import render_shell
+from longreach.errors import UsageError
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.capacity import Fit
 from longreach.plan.count import Case, Decision
 from longreach.plan.decide import decide
-from longreach.plan.extra import read_extra, with_dtype, with_extra
+from longreach.plan.extra import check_said_once, read_extra, with_dtype, with_extra
 from longreach.plan.goal import Goal, NamedGoal
 from longreach.plan.options import choose_options
 from longreach.plan.release_fit import fit_to_release, goal_for_release, with_older_rope
@@ -60,9 +61,11 @@ def plan_instance(
 ) -> PlannedInstance:
     """Plan one instance on the first of `gpus` that it needs."""
     extra = read_extra(named.goal.extra_args, release)
+    check_said_once(named.goal, extra)
     goal, release_choices = goal_for_release(named.goal, release, machine.device_type)
     case = Case(with_dtype(model, extra, machine.gpu), machine, release, goal, len(gpus), extra)
     decision = decide(case)
+    _check_prompt(goal, decision.settled.max_model_len)
     settled = _within_cache(decision.settled, goal, decision.fit)
     options, option_choices = choose_options(case.model, machine, goal, settled, decision.rope, decision.fit)
     probe = Deployment(model, machine, release, options, settled.max_model_len, 1, 1)
@@ -83,6 +86,19 @@ def plan_instance(
     kept = tuple(choice for choice in option_choices if choice.option not in left_out)
     choices = release_choices + decision.choices + settled.choices + decision.fit.choices + kept + lacking
     return PlannedInstance(_told(named.name, drawn), _deployment(drawn), choices + drawn.speed.choices, case, decision)
+
+
+def _check_prompt(goal: Goal, max_model_len: int) -> None:
+    """UsageError where the typical request, as far as it is given, is longer than the longest."""
+    prompt, answer = goal.mean_input_tokens or 0, goal.mean_output_tokens or 0
+    if prompt + answer > max_model_len:
+        given = " and ".join(
+            f"{name} {format_tokens(tokens)}"
+            for name, tokens in (("--mean-input", prompt), ("--mean-output", answer))
+            if tokens
+        )
+        why = f"no request is longer than --max-model-len, which is {format_tokens(max_model_len)} tokens"
+        raise UsageError(f"{given} cannot be", why, f"--max-model-len {prompt + answer}, or a shorter typical request")
 
 
 def _told(name: str, drawn: _Drawn) -> InstancePlan:
