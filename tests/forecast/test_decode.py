@@ -40,6 +40,19 @@ def test_mtp_is_worth_one_and_a_half_to_two_and_a_half_in_the_middle(make_reques
     assert 1.5 < (drafting.low + drafting.high) / (plain.low + plain.high) < 2.5
 
 
+@pytest.mark.parametrize("model", ["deepseek-v3", "glm-4.6"])
+def test_one_draft_costs_one_pass_not_three(make_request: MakeRequest, model: str) -> None:
+    """A fast box does not lose by a single draft, and the third draft brings less than the first."""
+    rates = [
+        decode_rate(make_request(model, "8xH200", 32_768, num_speculative_tokens=drafts, use_draft_layers=True))
+        for drafts in range(4)
+    ]
+    middles = [(rate.low + rate.high) / 2 for rate in rates if rate.low is not None and rate.high is not None]
+    assert len(middles) == 4
+    assert middles[1] > middles[0]
+    assert middles[3] - middles[2] < middles[1] - middles[0]
+
+
 @pytest.mark.parametrize(
     ("rate", "drafts", "tokens"), [(0.0, 3, 1.0), (1.0, 3, 4.0), (0.5, 3, 1.875), (0.8, 0, 1.0), (0.8, 2, 2.44)]
 )

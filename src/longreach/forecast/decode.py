@@ -15,7 +15,7 @@ from longreach.forecast.values import Span, SpeedRequest, combined
 _BANDWIDTH_SHARE = (0.67, 0.97)  # of nominal: STREAM-like copies reach 0.80 to 0.95, a matmul of few tokens less
 _STEP_OVERHEAD_S = (0.0002, 0.002)  # scheduling and sampling beside the kernels
 _LAYER_OVERHEAD_S = (4e-6, 34e-6)  # about ten small kernels, with graphs at the low end
-_DRAFTING_OVERHEAD_S = (0.0005, 0.018)  # draft passes outside the graphs: a fast desktop CPU up to an old server's
+_DRAFT_OVERHEAD_S = (0.0005 / 3, 0.018 / 3)  # a pass outside the graphs, seen with three: fast CPU to old server
 _LATENCY_SPREAD = (0.4, 1.6)  # of the link class's latency a call
 _MTP_ACCEPTANCE, _LOOKUP_ACCEPTANCE = (0.5, 0.85), (0.0, 0.8)  # of each draft token, given the one before it
 
@@ -100,7 +100,7 @@ def _drafting_parts(setting: Setting) -> tuple[Ends, ...]:
     return (
         (read_s(setting, least, fast=True), read_s(setting, most, fast=False)),
         _calls_s(setting, drafts * 2 * num_layers),
-        _DRAFTING_OVERHEAD_S,
+        (drafts * _DRAFT_OVERHEAD_S[0], drafts * _DRAFT_OVERHEAD_S[1]),
     )
 
 
