@@ -1,7 +1,8 @@
 """What is wrong with options by themselves: values, combinations, releases. What a model or a machine adds is a rule's."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from longreach.engine.flag_values import ABSENT_TEXTS, write_value
 from longreach.engine.flags import FLAGS, Flag, registry_of
@@ -77,14 +78,18 @@ _POSITIVE = (
 
 
 def _check_sizes(options: EngineOptions) -> Iterator[OptionProblem]:
-    for path in _POSITIVE:
+    yield from _check_positive(options, _POSITIVE)
+    if not 1 <= options.port <= 65535:
+        yield OptionProblem(f"port {options.port} does not exist", "ports are 1 to 65535", "--port 8000")
+
+
+def _check_positive(options: EngineOptions, paths: Sequence[str]) -> Iterator[OptionProblem]:
+    for path in paths:
         value: object = options
         for part in path.split("."):
             value = None if value is None else getattr(value, part)
         if isinstance(value, int) and value < 1:
             yield OptionProblem(f"{path} is {value}", "it counts something and starts at 1", f"set {path} to 1 or more")
-    if not 1 <= options.port <= 65535:
-        yield OptionProblem(f"port {options.port} does not exist", "ports are 1 to 65535", "--port 8000")
 
 
 def _check_json(options: EngineOptions) -> Iterator[OptionProblem]:
@@ -99,8 +104,19 @@ def _check_json(options: EngineOptions) -> Iterator[OptionProblem]:
 
 
 def check_values(options: EngineOptions) -> tuple[OptionProblem, ...]:
-    """Values outside what their option can mean, whatever the release: 0 sequences, 95 as a share of memory, port 80000."""
-    return (*_check_sizes(options), *_check_shares(options))
+    """Values of JSON settings outside what they can mean, whatever the release; those of plain flags are in `parsing.ranges`."""
+    return tuple(_check_positive(options, [path for path in _POSITIVE if "." in path]))
+
+
+def in_range(options: EngineOptions) -> EngineOptions:
+    """The options without the settings that have such values."""
+    bad = {problem.what.partition(".")[0] for problem in check_values(options)}
+    return replace(
+        options,
+        speculative=None if "speculative" in bad else options.speculative,
+        offload=None if "offload" in bad else options.offload,
+        yarn=None if "yarn" in bad else options.yarn,
+    )
 
 
 def _check_shares(options: EngineOptions) -> Iterator[OptionProblem]:

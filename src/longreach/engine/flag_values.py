@@ -1,6 +1,7 @@
 """Values of flags as vLLM's parser reads and longreach writes them. Pure."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -30,7 +31,25 @@ def parse_size(text: str) -> int:
     number, suffix = match.groups()
     if suffix.isupper():
         return int(number) * _SCALES[suffix]
-    return int(float(number) * _SCALES[suffix])
+    scaled = float(number) * _SCALES[suffix]
+    if math.isinf(scaled):
+        raise ValueError(f"{text[:20]}... is too large")
+    return int(scaled)
+
+
+_DEEPEST = 100  # settings nest five deep; json gives up near 1000, where it raises no ValueError
+
+
+def load_json(text: str) -> object:
+    """JSON as Python reads it; ValueError also for what is nested deeper than any setting."""
+    depth = deepest = 0
+    for part in _QUOTED.split(text)[::2] if text.count("[") + text.count("{") > _DEEPEST else ():
+        for character in part:
+            depth += (character in "[{") - (character in "]}")
+            deepest = max(deepest, depth)
+    if deepest > _DEEPEST:
+        raise ValueError(f"nested {deepest} deep")
+    return json.loads(text)
 
 
 def parse_value(kind: Kind, values: Sequence[str]) -> object:
@@ -63,7 +82,7 @@ def write_value(value: object) -> str:
 def read_json_object(text: str) -> dict[str, object] | None:
     """A JSON object, bare numbers with suffixes (`{"cpu_bytes_to_use": 80G}`) expanded; None for anything else."""
     try:
-        value = json.loads(expand_suffixes(text))
+        value = load_json(expand_suffixes(text))
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
@@ -79,7 +98,7 @@ def expand_suffixes(text: str) -> str:
 def read_dotted_value(text: str, *, suffixes: bool = True) -> object:
     """The value of `--flag.key VALUE`: JSON, else (with `suffixes`) a number with suffix, else the text itself."""
     try:
-        value: object = json.loads(text)
+        value = load_json(text)
     except ValueError:
         try:
             value = parse_size(text) if suffixes else text

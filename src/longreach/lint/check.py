@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from longreach.engine.checks import in_range
 from longreach.engine.launchfiles.found import FoundCommand
 from longreach.engine.options import ServeCommand
 from longreach.engine.parser import parse_arguments
+from longreach.engine.parsing.ranges import find_misfit
 from longreach.engine.reading import read_command
 from longreach.engine.registry import get_registry
 from longreach.engine.release import Release
@@ -37,9 +39,10 @@ UNKNOWN = Surroundings()
 def lint_command(command: ServeCommand, release: Release, around: Surroundings = UNKNOWN) -> LintReport:
     """The findings of one command under one release, gravest and earliest first; UsageError when it starts no server."""
     written = read_written(command, release, around)
-    deployment = deployment_of(written)
+    judged = _without_refused(command, written, around)
+    deployment = deployment_of(judged)
     findings = [finding for rule in COMMAND_RULES for finding in rule.check(written)]
-    findings += _option_findings(written) if deployment is None else _deployment_findings(deployment, findings)
+    findings += _option_findings(judged) if deployment is None else _deployment_findings(deployment, findings)
     return LintReport(
         command=command,
         release=release.version,
@@ -63,6 +66,25 @@ def read_written(command: ServeCommand, release: Release, around: Surroundings =
         machine=around.machine,
         found=around.found,
     )
+
+
+_UNREADABLE = ("wrong_value", "wrong_choice", "bad_json")
+
+
+def _without_refused(command: ServeCommand, written: WrittenCommand, around: Surroundings) -> WrittenCommand:
+    """The command without flags that the release lacks, values that are no values, and values out of range.
+
+    What would come of them is not worth asking. Those of the config file, which stand at no place, go from the uses alone.
+    """
+    parsed = written.parsed
+    unreadable = {problem.use.position for problem in parsed.problems if problem.use and problem.kind in _UNREADABLE}
+    refused = [use for use in parsed.uses if use.position in unreadable or find_misfit(use) is not None]
+    if refused:
+        gone = {position for use in refused for position in use.positions}
+        argv = tuple(word for position, word in enumerate(command.argv) if position not in gone)
+        written = read_written(replace(command, argv=argv), written.release, around)
+    kept = tuple(use for use in written.parsed.uses if use.entry is not None and find_misfit(use) is None)
+    return replace(written, parsed=replace(written.parsed, uses=kept), options=in_range(written.options))
 
 
 def _option_findings(written: WrittenCommand) -> list[Finding]:

@@ -1,8 +1,8 @@
 """What a foreign command writes over the model's config: `--hf-overrides` in every form, and the old rope flags. Pure."""
 
-import json
 from collections.abc import Mapping
 
+from longreach.engine.flag_values import load_json
 from longreach.rules.written import WrittenCommand
 
 Json = Mapping[str, object]
@@ -29,6 +29,6 @@ def _rope_flags(written: WrittenCommand) -> Json:
 
 def _read(text: str) -> object:
     try:
-        return json.loads(text)
+        return load_json(text)
     except ValueError:
         return None

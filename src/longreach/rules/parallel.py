@@ -34,7 +34,10 @@ _EXPERTS_STAY_WHOLE = frozenset(("--enable-expert-parallel", "--enable_expert_pa
 
 def largest_even_size(deployment: Deployment, most: int) -> int | None:
     """The largest tensor parallel size up to `most` that divides all that must be whole on a GPU; None: there is none."""
-    return next((size for size in range(most, 0, -1) if _is_even(deployment, size)), None)
+    return next(
+        (size for size in range(min(most, deployment.model.num_attention_heads), 0, -1) if _is_even(deployment, size)),
+        None,
+    )
 
 
 def _is_even(deployment: Deployment, tp: int) -> bool:
@@ -60,7 +63,7 @@ def _fewer_gpus(deployment: Deployment, most: int) -> Remedy | None:
 
 
 def _divisors_below(value: int, limit: int) -> str:
-    return ", ".join(str(size) for size in range(1, limit + 1) if value % size == 0)
+    return ", ".join(str(size) for size in range(1, min(value, limit) + 1) if value % size == 0)
 
 
 @rule(

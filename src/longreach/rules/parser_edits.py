@@ -1,13 +1,12 @@
 """The edits that mend what vLLM's parser refuses; None where what was meant cannot be told. Pure."""
 
-import json
 from collections.abc import Mapping
 
-from longreach.engine.flag_values import write_value
+from longreach.engine.flag_values import load_json, write_value
 from longreach.engine.parser import ParseProblem, Use
 from longreach.engine.parsing.dialect import get_dialect
 from longreach.engine.parsing.json_merge import DottedPart
-from longreach.engine.parsing.parsed import is_open
+from longreach.engine.parsing.parsed import is_open, writable
 from longreach.engine.parsing.successors import Successor, find_successor
 from longreach.rules.edit import Edit
 from longreach.rules.written import WrittenCommand
@@ -99,14 +98,15 @@ def _move_into(written: WrittenCommand, use: Use, path: tuple[str, ...], value: 
     found = _object_at(written, flag, ()) if objects else {}
     if found is None:
         return None
-    nested = DottedPart(tuple(keys), append=False, value=value).nest()
+    nested = writable(DottedPart(tuple(keys), append=False, value=value).nest())
+    assert isinstance(nested, dict)
     return Edit(set=((flag, (write_value({**found, **nested}),)),), remove=(use.name,))
 
 
 def _move_rope(written: WrittenCommand, use: Use) -> Edit | None:
     """`--rope-scaling` and `--rope-theta` as keys of `--hf-overrides`."""
     try:
-        value = json.loads(use.value or "")
+        value = writable(load_json(use.value or ""))
     except ValueError:
         return None
     if use.name == "--rope-theta":

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from longreach.engine.backend_dtypes import backend_kv_dtypes
 from longreach.engine.checks import check_values
 from longreach.engine.flag_values import write_value
+from longreach.engine.parsing.ranges import find_misfit
 from longreach.rules.edit import Edit, remove_flag
 from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand
@@ -198,6 +199,12 @@ def slow_tokenizer_for_long_prompts(written: WrittenCommand) -> Iterator[Diagnos
 )
 def value_out_of_range(written: WrittenCommand) -> Iterator[Diagnosis]:
     """The parser takes any number; the settings classes and the socket do not."""
+    for use in written.parsed.uses:
+        misfit = find_misfit(use)
+        if misfit is not None and written.parsed.named(use.name)[-1] is use:
+            edit = Edit(set=((use.name, (misfit.meant,)),)) if misfit.meant else remove_flag(use.name)
+            why = f"{misfit.why}; vLLM {written.release.version} refuses"
+            yield Diagnosis(misfit.what, why, misfit.fix, edit=None if use.from_config else edit)
     for problem in check_values(written.options):
         yield Diagnosis(
             f"{problem.what}: out of range", f"{problem.why}; vLLM {written.release.version} refuses", problem.fix

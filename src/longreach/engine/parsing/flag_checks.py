@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from longreach.engine.flag_values import ABSENT_TEXTS, expand_suffixes, parse_size
+from longreach.engine.flag_values import ABSENT_TEXTS, expand_suffixes, load_json, parse_size
 from longreach.engine.parsing.dialect import Dialect
 from longreach.engine.parsing.json_merge import DottedPart, merge_parts
 from longreach.engine.parsing.json_repair import repair_json
@@ -131,7 +131,7 @@ def _check_json(
         return
     try:
         text = expand_suffixes(value) if entry.settings_are_parsed and dialect.suffixes_in_json else value
-        read = json.loads(text)
+        read = load_json(text)
     except ValueError as error:
         takes_python = dialect.python_compilation and entry.settings == "CompilationConfig"
         if not is_open(value) and not takes_python:

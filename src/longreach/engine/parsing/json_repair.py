@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 
-from longreach.engine.flag_values import expand_suffixes
+from longreach.engine.flag_values import expand_suffixes, load_json
 
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
@@ -19,7 +19,7 @@ def repair_json(text: str) -> str | None:
     for repair in (_read_pairs, *_REPAIRS):
         text = repair(text)
         try:
-            value = json.loads(text)
+            value = load_json(text)
         except ValueError:
             continue
         if isinstance(value, dict):

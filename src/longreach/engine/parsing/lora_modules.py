@@ -1,8 +1,8 @@
 """The words of `--lora-modules`: `name=path`, or JSON with a name and a path. Pure."""
 
-import json
 from collections.abc import Iterator
 
+from longreach.engine.flag_values import load_json
 from longreach.engine.parsing.parsed import ParseProblem, Use, is_open
 
 _KEYS = ("name", "path", "base_model_name", "is_3d_lora_weight")
@@ -13,7 +13,7 @@ def check_lora_module(use: Use, value: str) -> Iterator[ParseProblem]:
     if is_open(value) or not value or ("=" in value and "," not in value):
         return
     try:
-        read = json.loads(value)
+        read = load_json(value)
     except ValueError as error:
         yield _problem(use, value, f"vLLM reads it as JSON: {error}")
         return

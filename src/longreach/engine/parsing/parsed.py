@@ -148,20 +148,20 @@ class ParsedCommand:
                 groups.setdefault(use.spelling, []).append(DottedPart(use.path, use.append, use.value or ""))
         if groups:
             suffixes = get_dialect(self.registry.version).suffixes_in_json
-            return _writable(merge_parts(list(groups.values())[-1], suffixes=suffixes))
+            return _writable_object(merge_parts(list(groups.values())[-1], suffixes=suffixes))
         value = self.value(name)
         read = None if value is None else read_json_object(value)
-        return None if read is None else _writable(read)
+        return None if read is None else _writable_object(read)
 
 
-def _writable(read: Mapping[str, object]) -> Mapping[str, object]:
-    """An object that can be written again: NaN and infinities, for which JSON has no word, become texts."""
-    return {key: _writable_value(value) for key, value in read.items()}
+def _writable_object(read: Mapping[str, object]) -> Mapping[str, object]:
+    return {key: writable(value) for key, value in read.items()}
 
 
-def _writable_value(value: object) -> object:
+def writable(value: object) -> object:
+    """A value of JSON with texts for NaN and infinities, for which JSON has no word."""
     if isinstance(value, Mapping):
-        return _writable(value)
+        return _writable_object(value)
     if isinstance(value, list):
-        return [_writable_value(item) for item in value]
+        return [writable(item) for item in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
