@@ -1,9 +1,10 @@
 """What one GPU's bytes go to, and what is not known of them: LR101, LR102, LR114, LR115, LR117. Pure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from longreach.rules.deployment import Deployment
-from longreach.rules.parallel import largest_even_size
+from longreach.rules.parallel import largest_even_size, one_engine
 from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 from longreach.units import ceil_div, format_bytes
@@ -42,11 +43,9 @@ def weights_exceed_gpu(deployment: Deployment) -> Iterator[Diagnosis]:
 def more_memory(deployment: Deployment) -> Remedy | None:
     """What gives the KV cache room beside the weights: the usual share of the card, or more GPUs."""
     share, usual = deployment.options.gpu_memory_utilization, deployment.release.default_gpu_memory_utilization
-    memory = deployment.memory
-    if share is not None and share < usual and memory is not None and memory.gpu_total_bytes and memory.weights_bytes:
-        used = memory.weights_bytes[1] + (memory.other_bytes[1] if memory.other_bytes is not None else 0)
-        if used < memory.gpu_total_bytes[0] * usual:
-            return set_option("gpu_memory_utilization", None)
+    options = replace(deployment.options, gpu_memory_utilization=None)
+    if share is not None and share < usual and replace(deployment, options=options).kv_most_bytes:
+        return set_option("gpu_memory_utilization", None)
     return _more_gpus(deployment)
 
 
@@ -58,7 +57,7 @@ def _more_gpus(deployment: Deployment) -> Remedy | None:
     ways = options.pipeline_parallel_size * options.data_parallel_size
     most = largest_even_size(deployment, deployment.machine.num_gpus // ways)
     if most is None or most <= deployment.tp_size:
-        return None
+        return one_engine(deployment) if options.data_parallel_size > 1 else None
     share = options.gpu_memory_utilization or deployment.release.default_gpu_memory_utilization
     wanted = ceil_div(2 * room.weights_bytes[1] * deployment.tp_size, int(room.gpu_total_bytes[0] * share))
     sizes = (largest_even_size(deployment, size) for size in range(max(wanted, deployment.tp_size + 1), most + 1))

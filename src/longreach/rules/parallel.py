@@ -211,11 +211,11 @@ def more_workers_than_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
         + (f", beside {len(deployment.others)} other instances" if len(deployment.others) > 1 else "")
         + (", beside another instance" if len(deployment.others) == 1 else ""),
         "lower --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size",
-        None if deployment.others else _fewer_gpus(deployment, most) or _one_engine(deployment),
+        None if deployment.others else _fewer_gpus(deployment, most) or one_engine(deployment),
     )
 
 
-def _one_engine(deployment: Deployment) -> Remedy | None:
+def one_engine(deployment: Deployment) -> Remedy | None:
     """Tensor parallelism alone over the GPUs that are there."""
     options = replace(deployment.options, decode_context_parallel_size=1)
     size = largest_even_size(replace(deployment, options=options), deployment.machine.num_gpus)
