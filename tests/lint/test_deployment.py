@@ -3,7 +3,13 @@
 import pytest
 from tests.rules.cases_foreign import deployed, line
 
+from longreach.engine.options import ServeCommand
+from longreach.engine.release import get_release
+from longreach.hardware.catalogue import parse_gpus
+from longreach.hardware.machine import machine_from
+from longreach.lint.check import Surroundings, read_written
 from longreach.lint.deployment import deployment_of
+from longreach.model.source import load_model
 from longreach.rules.registry import check_deployment
 from longreach.units import GIB
 
@@ -177,3 +183,22 @@ def test_offload_that_a_hybrid_cannot_use_leaves_the_tier_uncounted() -> None:
     counted = deployment_of(line("qwen3.5-122b-a10b", words, "0.22.1", gpus="8xH200"))
     assert counted is not None
     assert (counted.tiers, counted.capacity is not None) == ((), True)
+
+
+def test_arguments_that_name_no_model_are_not_counted() -> None:
+    command = ServeCommand(("vllm", "serve", "--trust-remote-code", "--kv-cache-memory-bytes", "4294967296"), ())
+    around = Surroundings(load_model("qwen3.6-27b"), machine_from(parse_gpus("1xRTX4090").gpu, 1))
+    counted = deployment_of(read_written(command, get_release("0.26.0"), around))
+    assert counted is not None
+    assert (counted.capacity, counted.memory) == (None, None)
+
+
+def test_state_blocks_of_a_share_are_refused_only_with_a_margin() -> None:
+    words, tight = "--max-model-len 131072", "--max-model-len 131072 --max-num-seqs 1400"
+    assert errors("nemotron-3-nano-30b-a3b", words, gpus="H100") == []
+    assert errors("nemotron-3-nano-30b-a3b", tight, gpus="H100") == ["LR107"]
+
+
+def test_default_batch_is_not_guessed_for_a_card_of_unknown_memory() -> None:
+    words = "-dp 8 --enable-expert-parallel --enable-prefix-caching"
+    assert errors("qwen3.5-397b-a17b", words, "0.17.1", gpus="8xMI325X") == []

@@ -130,8 +130,6 @@ def _batch_limits(
     name = "" if gpu is None else gpu.name
     asked = {"device_type": machine.device_type, "world_size": world_size}
     seqs = options.max_num_seqs or default_max_num_seqs(memory, name, **asked) or 256  # type: ignore[arg-type] # two kinds of value
-    if _is_fragment(written):
-        seqs = options.max_num_seqs or 1  # as few as there can be
     batch = options.max_num_batched_tokens
     if batch is None:
         batch = default_max_num_batched_tokens(memory, name, **asked) or 2048  # type: ignore[arg-type] # as above
@@ -206,7 +204,7 @@ def _cannot_be_counted(written: WrittenCommand, model: ModelSpec) -> bool:
     given = {use.name for use in written.parsed.uses}
     return (
         not given.isdisjoint(_NOT_COUNTED)
-        or (_is_fragment(written) and "--max-model-len" not in given)
+        or _is_fragment(written)
         or (_POOL in given and written.release.number < _OVERRIDE_IS_CHECKED_SINCE)
         or any(_is_open(written, name) for name in _COUNTED_WITH)
         or changes_layers(written, model)
@@ -216,7 +214,7 @@ def _cannot_be_counted(written: WrittenCommand, model: ModelSpec) -> bool:
 def _memory(deployment: Deployment, written: WrittenCommand) -> MemoryBudget | None:
     """None where the card is not known, or where weights are kept elsewhere."""
     given = {use.name for use in written.parsed.uses}
-    if deployment.machine.gpu is None or not given.isdisjoint(_MOVES_WEIGHTS):
+    if deployment.machine.gpu is None or _is_fragment(written) or not given.isdisjoint(_MOVES_WEIGHTS):
         return None
     if any(
         _is_open(written, name) for name in ("--quantization", "--gpu-memory-utilization", "--kv-cache-memory-bytes")
