@@ -72,6 +72,44 @@ def test_stdin_is_read(longreach: Longreach, monkeypatch: pytest.MonkeyPatch) ->
     assert "LR9" in out
 
 
+def test_a_closed_stdin_is_told(longreach: Longreach, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    code, _, err = longreach("lint", "-")
+    assert code == 1
+    assert "stdin is closed" in err
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_marked_text_is_read_in_its_encoding(longreach: Longreach, tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "serve.sh"
+    path.write_text(" ".join(BAD), encoding=encoding)
+    assert "--max-model-len" in longreach("lint", str(path))[1]
+
+
+def test_a_config_that_is_not_here_is_said_to_be_unread(longreach: Longreach) -> None:
+    words = ("--", *GOOD, "--config", "no-such.yaml")
+    assert "not read: --config no-such.yaml" in longreach("lint", *words)[1]
+    assert "free of errors, but for what was not read, on" in longreach("lint", *words)[1]
+    assert "# not read: --config no-such.yaml" in longreach("lint", "--fix", *words)[1]
+    assert json.loads(longreach("lint", "--json", *words)[1])["commands"][0]["not_read"] == ["--config no-such.yaml"]
+
+
+def test_every_release_is_tried_for_the_first_commands_only(longreach: Longreach, tmp_path: Path) -> None:
+    path = tmp_path / "many.sh"
+    path.write_text("\n".join(" ".join(GOOD) for _ in range(22)))
+    out = longreach("lint", str(path))[1]
+    assert out.count("free of errors on") == 20
+    assert "for the first 20 of 22 commands" in out
+
+
+def test_the_mended_command_keeps_the_spelling_of_a_script(longreach: Longreach, tmp_path: Path) -> None:
+    path = tmp_path / "serve.sh"
+    path.write_text("nohup vllm serve ~/m --max-model-lenn 8192 --api-key 'a$b' \"$@\" > log 2>&1 &\n")
+    out = longreach("lint", "--fix", str(path))[1]
+    script = " ".join(line.strip(" \\") for line in out.splitlines() if not line.startswith("#"))
+    assert script == "nohup vllm serve ~/m --api-key 'a$b' \"$@\" --max-model-len 8192 > log 2>&1 &"
+
+
 def test_json_keeps_its_contract(longreach: Longreach) -> None:
     _, out, err = longreach(
         "lint", "--json", "--model", "qwen3-32b", "--gpus", "4xRTX4090", "--vllm", "0.32.0", "--", *BAD, "-tp", "4",

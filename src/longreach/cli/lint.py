@@ -48,17 +48,20 @@ def lint(
 
     Exit code 1 when a command has a finding of severity error; with --fix, when one is left that no edit mends.
     """
-    from longreach.cli.linting import Given, judge, read_commands
+    from longreach.cli.linting import Given, judge_all, read_commands
     from longreach.report.lint_text import lint_document, render_fixed, render_judged
 
     given = Given(model, gpus, link, release, config_file)
-    judged = [judge(found, given, fix=fix) for found in read_commands(words)]
+    judged = judge_all(read_commands(words), given, fix=fix)
     if as_json:
         echo_json(lint_document(judged))
     else:
+        judged_fully = sum(bool(item.releases) for item in judged)
         for item in judged:
             if item.fixed is not None:
                 click.echo(render_fixed(item))
             else:
                 click.echo(render_judged(item, stdout_paint(), verbose=verbose))
+        if release is None and not fix and judged_fully < len(judged):
+            click.echo(f"the releases that work are named for the first {judged_fully} of {len(judged)} commands")
     return 1 if any(item.fails for item in judged) else 0

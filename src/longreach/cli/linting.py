@@ -1,5 +1,6 @@
 """From what was typed to judged commands: find the commands, their models, the machine and the release."""
 
+import codecs
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,11 +18,18 @@ from longreach.errors import InputFileError, UnknownModelError, UsageError
 from longreach.hardware.spec import Machine
 from longreach.lint.check import Surroundings, lint_command
 from longreach.lint.fix import fix_command
-from longreach.lint.releases import judge_releases, release_for
+from longreach.lint.releases import command_for, judge_releases, release_for
 from longreach.lint.values import JudgedCommand
 from longreach.model.spec import ModelSpec
 
 _MOST_BYTES = 20 * 2**20
+_MOST_JUDGED = 20  # commands of one file that are judged on every release
+_MARKED = (  # UTF-32 begins as UTF-16 does
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 _EXAMPLE = "longreach lint -- vllm serve MODEL --max-model-len 131072, or longreach lint compose.yaml"
 
 
@@ -45,10 +53,16 @@ def read_commands(words: Sequence[str]) -> tuple[FoundCommand, ...]:
     if len(words) > 1:
         return (find_in_words(words),)
     if words[0] == "-":
-        return find_commands(_decode(sys.stdin.buffer.read(_MOST_BYTES + 1), "stdin"), "stdin")
+        return find_commands(_decode(_read_stdin(), "stdin"), "stdin")
     if " " in words[0].strip() and not Path(words[0]).exists():
         return find_commands(words[0], "the command line")
     return find_commands(_read_text(Path(words[0])), words[0])
+
+
+def _read_stdin() -> bytes:
+    if sys.stdin is None:
+        raise InputFileError("stdin is closed", "there is nothing to read for '-'", _EXAMPLE)
+    return sys.stdin.buffer.read(_MOST_BYTES + 1)
 
 
 def _read_text(path: Path) -> str:
@@ -66,29 +80,43 @@ def _decode(content: bytes, name: str) -> str:
     if len(content) > _MOST_BYTES:
         why = "no launch file is"
         raise InputFileError(f"{name} is larger than {_MOST_BYTES >> 20} MiB", why, "give the part that starts vLLM")
+    encoding = next((name for mark, name in _MARKED if content.startswith(mark)), "utf-8-sig")
     try:
-        return content.decode("utf-8-sig")
+        return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise InputFileError(f"{name} is not text", str(error), "give a script, a manifest or a unit file") from error
 
 
-def judge(found: FoundCommand, given: Given, *, fix: bool) -> JudgedCommand:
+def judge_all(commands: Sequence[FoundCommand], given: Given, *, fix: bool) -> list[JudgedCommand]:
+    """The verdict on each command of a file; every release is tried for the first ones only, as each takes its time."""
+    judged = []
+    for number, found in enumerate(commands):
+        every = given.release is None and number < _MOST_JUDGED
+        judged.append(judge(found, given, fix=fix, every_release=every))
+    return judged
+
+
+def judge(found: FoundCommand, given: Given, *, fix: bool, every_release: bool) -> JudgedCommand:
     """The verdict on one command; with `fix` the command that works as well."""
     release = _release(given, found)
-    command = ServeCommand(found.argv, found.env)
+    command = command_for(ServeCommand(found.argv, found.env), found, release)
+    parsed = parse_arguments(command.argv, get_registry(release.version))
+    settings = parsed.value("--config")
+    path = given.config_file or (Path(settings) if settings is not None and Path(settings).is_file() else None)
     around = Surroundings(
-        model=_model(given, found, release),
+        model=_model(given, parsed.model),
         machine=_machine(given),
-        config=_config(given, found, release),
+        config=_config(path) if path is not None else None,
         found=found,
     )
     report = lint_command(command, release, around)
     return JudgedCommand(
         where=_where(found),
         report=report,
-        releases=judge_releases(command, around) if given.release is None else (),
+        releases=judge_releases(command, around) if every_release else (),
         fixed=fix_command(command, release, around) if fix else None,
         found=found,
+        unread=(f"--config {settings}",) if settings is not None and path is None else (),
     )
 
 
@@ -108,14 +136,13 @@ def _machine(given: Given) -> Machine | None:
     return find_machine(gpus=given.gpus, link=given.link, ram=None, numa=None)
 
 
-def _model(given: Given, found: FoundCommand, release: Release) -> ModelSpec | None:
+def _model(given: Given, name: str | None) -> ModelSpec | None:
     """The model asked for; else the one the line names, if it lies here or is in the catalogue: nothing is fetched unasked."""
     from longreach.model.likeness import recognise_model
     from longreach.model.source import load_model
 
     if given.model is not None:
         return load_model(given.model)
-    name = parse_arguments(found.argv, get_registry(release.version)).model
     if name is None:
         return None
     match = recognise_model(name)
@@ -130,11 +157,7 @@ def _model(given: Given, found: FoundCommand, release: Release) -> ModelSpec | N
     return None
 
 
-def _config(given: Given, found: FoundCommand, release: Release) -> Mapping[str, object] | None:
-    named = parse_arguments(found.argv, get_registry(release.version)).value("--config")
-    path = given.config_file or (Path(named) if named is not None and Path(named).is_file() else None)
-    if path is None:
-        return None
+def _config(path: Path) -> Mapping[str, object]:
     import yaml
 
     try:

@@ -56,7 +56,8 @@ def _spans(judged: JudgedCommand) -> str:
         first if first == last else f"{first} and later" if last == newest else f"{first} to {last}"
         for first, last in spans
     ]
-    return f"free of errors on vLLM {', '.join(texts)}"
+    unless = ", but for what was not read," if judged.unread else ""
+    return f"free of errors{unless} on vLLM {', '.join(texts)}"
 
 
 def render_fixed(judged: JudgedCommand) -> str:

@@ -134,6 +134,14 @@ def _spans_nodes(written: WrittenCommand) -> bool:
     return ray or (written.number("--nnodes") or 1) > 1
 
 
+_MORE_SHM = {
+    "compose": "'ipc: host', or 'shm_size: 16gb', in the service",
+    "kubernetes": "an emptyDir volume with 'medium: Memory', mounted at the shared memory's path",
+    "systemd": "'ShmSize=16g' in [Container]",
+}
+"""How each format gives a container more than Docker's default; docker run takes options."""
+
+
 @rule("LR954", "warning", "container_shm_small", "the container's shared memory is small")
 def container_shm_small(written: WrittenCommand) -> Iterator[Diagnosis]:
     """Docker gives /dev/shm 64 MiB unless told otherwise; workers and NCCL exchange data there."""
@@ -147,7 +155,7 @@ def container_shm_small(written: WrittenCommand) -> Iterator[Diagnosis]:
     yield Diagnosis(
         f"the container's /dev/shm has {size >> 20} MiB for {workers} workers",
         "worker processes and NCCL exchange data in shared memory; Docker's default is 64 MiB",
-        "--ipc=host, or --shm-size 16g",
+        _MORE_SHM.get(found.format, "--ipc=host, or --shm-size 16g"),
     )
 
 

@@ -134,6 +134,17 @@ def test_what_only_some_formats_say() -> None:
     assert (docker.line, compose.line, manifest.line) == (1, 12, 19)
 
 
+def test_a_merged_environment_is_part_of_the_service() -> None:
+    text = f"""
+x-env: &env {{A: '1', B: '2'}}
+x-more: &more {{<<: *env, C: '3'}}
+x-service: &service {{image: {IMAGE}, command: m}}
+services:
+  web: {{<<: *service, environment: {{<<: [*more], B: '4'}}}}
+"""
+    assert dict(only(text).env) == {"A": "1", "B": "4", "C": "3"}
+
+
 def test_a_container_of_podman_in_a_unit() -> None:
     found = only(CONTAINER_UNIT, "big.container")
     assert (found.argv, found.image, found.gpus, found.shm_bytes) == (SERVE, IMAGE, "all", 16 * GIB)

@@ -30,13 +30,17 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "name", "what"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_cannot_be_read_is_told(text: str, name: str, what: str) -> None:
-    with pytest.raises(UsageError, match=what) as caught:
+    with pytest.raises(LongreachError, match=what) as caught:
         find_commands(text, name)
     assert caught.value.why
     assert "longreach lint" in caught.value.fix or "render it first" in caught.value.fix
 
 
 NESTED = {
+    "subshells": "(A=1; " * 20_000 + "vllm serve m" + ")" * 20_000,
+    "keys that hold themselves": "services:\n  v:\n    image: vllm/vllm-openai\n    environment:\n      ? &k [*k]\n      : 1",
+    "values that hold themselves": "services:\n  v:\n    image: vllm/vllm-openai\n    environment: &e [*e, {<<: *e}]",
+    "pipes": "vllm serve m " + "| vllm serve m " * 5_000,
     "substitutions": "vllm serve " + "$(" * 20_000,
     "defaults": "vllm serve " + "${A:-" * 10_000 + "}" * 10_000,
     "quotes": "vllm serve " + "'\"" * 20_000,

@@ -42,9 +42,9 @@ def read_environment(service: Mapping) -> Iterator[tuple[str, str]]:
     written = service.get("environment")
     mapping = as_mapping(written)
     if mapping is not None:
-        for key, node in mapping.node.value:
+        for name, node in mapping.pairs().items():
             value = as_scalar(node)
-            yield str(key.value), f"${key.value}" if value is None else _interpolate(value.text)
+            yield name, f"${name}" if value is None else _interpolate(value.text)
     for item in as_scalars(written) or ():
         name, equals, text = item.text.partition("=")
         yield name, _interpolate(text) if equals else f"${name}"

@@ -19,7 +19,7 @@ from longreach.engine.launchfiles.unfold import (
     commands_of_words,
 )
 from longreach.engine.launchfiles.yaml_nodes import Mapping, Scalar, as_mapping, mappings, read_documents
-from longreach.errors import UsageError
+from longreach.errors import InputFileError, UsageError
 
 MAX_CHARACTERS = 500_000
 _MAX_DOCUMENTS = 20
@@ -48,10 +48,10 @@ def find_commands(text: str, name: str = "") -> tuple[FoundCommand, ...]:
     """
     shown = name or "the text"
     if "\0" in text:
-        raise UsageError(f"{shown} is not a text file", "there are zero bytes in it", _ADVICE)
+        raise InputFileError(f"{shown} is not a text file", "there are zero bytes in it", _ADVICE)
     if len(text) > MAX_CHARACTERS:
         why = f"{len(text):,} characters; the commands of a deployment take a few thousand"
-        raise UsageError(f"{shown} is too large for a launch file", why, _ADVICE)
+        raise InputFileError(f"{shown} is too large for a launch file", why, _ADVICE)
     plain = make_plain(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
     blocks = [] if _SHELL.match(plain.text) else list(_fenced(plain.text))
     found = [command for line, block in blocks for command in _of_block(line, block)] or _of_text(plain.text, name)
@@ -168,10 +168,10 @@ def _of_list(words: tuple[Scalar, ...]) -> Iterator[FoundCommand]:
 
 def _of_compose(document: Mapping) -> Iterator[FoundCommand]:
     services = as_mapping(document.get("services"))
-    for key, node in services.node.value if services is not None else ():
+    for name, node in services.pairs().items() if services is not None else ():
         service = as_mapping(node)
         if service is not None:
-            yield from _unfold(*read_service(service, str(key.value)))
+            yield from _unfold(*read_service(service, name))
 
 
 def _of_manifest(document: Mapping) -> Iterator[FoundCommand]:

@@ -21,6 +21,7 @@ _PREFIXES = frozenset(("then", "do", "!", "{", "}", "function")) | _OPENING | _C
 _DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
 _MAX_EXPANDED = 4_000_000  # characters put in for variables; a text that doubles a variable again and again stays open
 _MAX_VALUE = 100_000
+_MAX_AFTER = 2_000
 _MAX_EXPORTED = 200
 _MAX_NESTED = 200
 _PIPED = "what is piped into it"
@@ -73,7 +74,7 @@ def _follow_pipe(run: RunLine, following: RunLine | None) -> None:
     """Note what stands behind a command on its line: `2>&1 | tee log &`."""
     if run.ends == "&":
         run.after += " &"
-    elif run.ends in _PIPES and following is not None and following.is_whole and len(following.after) < _MAX_VALUE:
+    elif run.ends in _PIPES and following is not None and following.is_whole and len(following.after) < _MAX_AFTER:
         assigned = [f"{name}={spell(value)}" for name, value in following.assigned]
         run.after += f" {run.ends} " + " ".join([*assigned, *map(spell, following.words)]) + following.after
         run.left_out += [part for part in following.left_out if part != _PIPED]
