@@ -243,7 +243,7 @@ def test_an_error_is_a_document_too(longreach: Longreach) -> None:
 
 
 def test_unknown_kv_memory_is_an_unknown_verdict_with_its_reason(plan_json: PlanJson) -> None:
-    code, document = plan_json("qwen3-8b", "--gpus", "1xMI325X")
+    code, document = plan_json("qwen3-8b", "--gpus", "1xThor")
     assert (code, document["verdict"]) == (1, "unknown")
     assert "kv_memory_unknown" in [finding["cause"] for finding in document["findings"]]
 

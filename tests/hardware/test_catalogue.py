@@ -267,3 +267,32 @@ def test_the_table_ships_inside_the_package() -> None:
 def test_a_count_that_no_box_holds_is_told(count: str) -> None:
     with pytest.raises(UsageError, match=r"GPU count .* is out of range"):
         parse_gpus(f"{count}xRTX4090")
+
+
+def test_every_card_with_memory_of_its_own_has_its_size() -> None:
+    """A plan on it must not end in "memory is not known"; what shares the host's has none to print."""
+    unknown = [name for name in gpu_names() if find_gpu(name).memory_bytes is None]
+    assert unknown == ["GB10 (DGX Spark)", "Jetson AGX Thor T5000", "Jetson AGX Orin 64GB"]
+
+
+@pytest.mark.parametrize(
+    ("name", "printed_bytes"),
+    [
+        ("MI355X", 309_220_868_096),
+        ("Radeon PRO W7900", 48_301_604_864),
+        ("Radeon AI PRO R9700", 34_208_743_424),
+        ("H800 PCIe", 81_559 * MIB),
+    ],
+)
+def test_memory_is_what_drivers_print(name: str, printed_bytes: int) -> None:
+    assert find_gpu(name).memory_bytes == printed_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "sms", "boost_ghz"),
+    [("RTX 3060", 28, 1.777), ("RTX 3060 Ti", 38, 1.665), ("RTX 5060 Ti", 36, 2.572), ("RTX 5070 Ti", 70, 2.452)],
+)
+def test_rates_of_cards_without_a_published_table_are_counted(name: str, sms: int, boost_ghz: float) -> None:
+    """512 FLOPs a clock and SM in fp16 with fp32 accumulate: half of what the tensor cores of other lines do."""
+    gpu = find_gpu(name)
+    assert gpu.fp16_fp32acc_flops == pytest.approx(sms * boost_ghz * 1e9 * 512, rel=0.005)
