@@ -6,6 +6,7 @@ suffixes: lower-case `k m g t` are decimal, upper-case `K M G T` binary (`750k` 
 
 import re
 from difflib import get_close_matches
+from itertools import groupby
 from typing import Literal, get_args
 
 from longreach.errors import UsageError
@@ -100,10 +101,32 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def nearest_name(word: str, known: list[str] | tuple[str, ...]) -> str | None:
-    """The one known name that `word` most likely misspells; None when none is near. Case does not matter."""
+    """The one known name that `word` most likely misspells; None when none is near, or its digits are others.
+
+    Case does not matter. `glm46` is not `glm45` misspelled.
+    """
     folded = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), list(folded), n=1, cutoff=0.75)
-    return folded[close[0]] if close else None
+    return folded[close[0]] if close and digits_of(close[0]) == digits_of(word) else None
+
+
+def digits_of(name: str) -> str:
+    """The digits of a name, which make another name of it; one typed twice counts once."""
+    digits = [character for character in name if character.isdigit()]
+    return "".join(digit for digit, _ in groupby(digits))
+
+
+def tally(items: Iterable[_Item]) -> list[tuple[_Item, int]]:
+    """Each object with how often it stands there, in order. Counted by identity: a model repeats a few layers many times, and
+    hashing every one costs more than what is then done with it. Equal objects that are not one stay apart.
+    """
+    first: dict[int, _Item] = {}
+    counts: dict[int, int] = {}
+    for item in items:
+        key = id(item)
+        first.setdefault(key, item)
+        counts[key] = counts.get(key, 0) + 1
+    return [(item, counts[key]) for key, item in first.items()]
 
 
 def ceil_div(dividend: int, divisor: int) -> int:

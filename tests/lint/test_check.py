@@ -65,3 +65,16 @@ def test_what_the_release_lacks_counts_for_nothing() -> None:
     assert [finding.code for finding in lint("m --prefill-context-parallel-size x", version="0.11.2").findings][:1] == [
         "LR937"
     ]
+
+
+_YARN = '{"rope_type":"yarn","factor":%s,"original_max_position_embeddings":32768}'
+
+
+@pytest.mark.parametrize("flag", ["--rope-scaling '%s'", "--hf-overrides '{\"rope_scaling\":%s}'"])
+@pytest.mark.parametrize(
+    ("cause", "factor", "length"), [("yarn_not_needed", 4, 32768), ("yarn_factor_too_small", 2, 131072)]
+)
+def test_the_flag_that_carries_yarn_is_named(flag: str, cause: str, factor: int, length: int) -> None:
+    line = f"m {flag % (_YARN % factor)} --max-model-len {length}"
+    (found,) = (one for one in lint(line, "1xH100", "0.10.2").findings if one.cause == cause)
+    assert flag.split(maxsplit=1)[0] in found.fix

@@ -26,6 +26,12 @@ EDITS = (
     ),
     ("prefixes are replaced", set_flag("--max-model-len", "7"), "--max-model-len 7", "--max-model-l 5"),
     (
+        "a half is removed by its own name",
+        remove_flag("--no-enable-prefix-caching"),
+        "",
+        "--no-enable-prefix-caching",
+    ),
+    (
         "a half replaces the other half",
         set_flag("--enable-prefix-caching"),
         "--enable-prefix-caching",

@@ -20,3 +20,10 @@ def test_code_unlike_any_other_gets_a_command_that_works() -> None:
     with pytest.raises(UsageError, match="unknown code 'hello'") as caught:
         explain("hello")
     assert caught.value.fix == "longreach explain LR101"
+
+
+def test_a_number_between_two_others_is_told_to_be_gone() -> None:
+    with pytest.raises(UsageError, match="unknown code 'LR213'") as caught:
+        explain("LR213")
+    assert "does not exist any more" in caught.value.why
+    assert caught.value.fix == "the codes beside it are LR212 and LR214"

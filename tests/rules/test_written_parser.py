@@ -199,3 +199,47 @@ def test_a_flag_of_another_release_is_no_misspelling() -> None:
 def test_a_number_is_an_optimization_level_only_if_there_is_such_a_level(level: str, *, has_edit: bool) -> None:
     (found,) = findings(f"m --compilation-config={level}", "0.33")
     assert (found.edit is not None) is has_edit
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "fix", "expected"),
+    [
+        (
+            "m --gpu-memory-utilization -0.5 --port 1",
+            "--gpu-memory-utilization -0.5 is read as two flags",
+            "--gpu-memory-utilization=-0.5, if it may be negative",
+            "m --port 1",
+        ),
+        (
+            "m --max-num-seqs -5k",
+            "--max-num-seqs -5k is read as two flags",
+            "--max-num-seqs=-5k, if it may be negative",
+            "m",
+        ),
+        ("m '' --port 1", "bare word '' in the command", "remove ''", "m --port 1"),
+        (
+            "m --worker-use-ray",
+            "vLLM 0.32.0 has no --worker-use-ray",
+            "use --distributed-executor-backend ray instead of --worker-use-ray",
+            "m --distributed-executor-backend ray",
+        ),
+    ],
+)
+def test_a_refusal_is_told_in_the_words_that_were_written(line: str, what: str, fix: str, expected: str) -> None:
+    assert [(found.what, found.fix) for found in findings(line, "0.32.0")] == [(what, fix)]
+    assert mended(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "has_edit"),
+    [
+        ("m --kv-cache-dtype fp4", False),
+        ("m --kv-cache-dtype FP8-E4M3", True),
+        ("m --dtype bf16", True),
+        ("m --dtype flaot16", True),
+        ('m -cc \'{"cudagraph_mod": "NONE"}\'', True),
+        ("m -cc '{\"cudagraphs\": true}'", False),
+    ],
+)
+def test_a_value_or_key_is_guessed_only_where_it_can_be_no_other(line: str, *, has_edit: bool) -> None:
+    assert [found.edit is not None for found in findings(line, "0.32.0")] == [has_edit]

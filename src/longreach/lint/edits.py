@@ -12,7 +12,8 @@ def apply_edit(command: ServeCommand, parsed: ParsedCommand, edit: Edit) -> Serv
     starts: dict[int, str] = {}  # where the first use of a set flag stood
     for use in parsed.uses:
         name = _setting_for(use, settings)
-        if use.from_config or (name is None and use.name not in edit.remove):
+        own = f"--no-{use.name.removeprefix('--')}" if use.negated else use.name
+        if use.from_config or (name is None and not {use.name, own} & set(edit.remove)):
             continue
         taken |= set(use.positions)
         if name is not None and name not in starts.values():

@@ -25,7 +25,9 @@ _TASKS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 
 
 def drop_use(written: WrittenCommand, problem: ParseProblem) -> Edit | None:
-    """The use goes, and any other like it."""
+    """The use goes, and any other like it; with a flag, a value that is read as one."""
+    if problem.positions:
+        return Edit(remove_words=problem.positions)
     positions = tuple(position for other in _alike(written, problem) if other.use for position in other.use.positions)
     return Edit(remove_words=positions) if positions else None
 
@@ -137,7 +139,7 @@ def mend_value(written: WrittenCommand, problem: ParseProblem) -> Edit | None:
         return None
     if written.parsed.named(use.name)[-1] is not use:
         return Edit(remove_words=use.positions)
-    if len(use.values) != 1 or not problem.suggestion:
+    if len(use.values) != 1 or not problem.suggestion or not problem.is_sure:
         return None
     return Edit(set=((use.name, problem.suggestion[:1]),))
 
@@ -153,7 +155,7 @@ def mend_json(_written: WrittenCommand, problem: ParseProblem) -> Edit | None:
 def mend_key(written: WrittenCommand, problem: ParseProblem) -> Edit | None:
     """A key under its right name or with its right value; one that the release lacks goes."""
     use = problem.use
-    if use is None or use.from_config or not problem.path:
+    if use is None or use.from_config or not problem.path or not problem.is_sure:
         return None
     *outer, key = problem.path
     found = _object_at(written, use.name, tuple(outer))

@@ -183,7 +183,13 @@ def yarn_factor_too_small(deployment: Deployment) -> Iterator[Diagnosis]:
 
 
 def _factor_words(deployment: Deployment, factor: float) -> str:
-    return f'"factor": {factor:g} in --hf-overrides' if deployment.is_foreign else f"--yarn {factor:g}"
+    return f'"factor": {factor:g} in {_rope_flag(deployment)}' if deployment.is_foreign else f"--yarn {factor:g}"
+
+
+def _rope_flag(deployment: Deployment) -> str:
+    """The flag that carries YaRN in a command that nobody planned."""
+    words = (word.replace("_", "-") for word in deployment.options.extra_args)
+    return "--rope-scaling" if any(word.startswith("--rope-scaling") for word in words) else "--hf-overrides"
 
 
 def _remedy_of_factor(deployment: Deployment, factor: float) -> Remedy | None:
@@ -311,7 +317,7 @@ def yarn_not_needed(deployment: Deployment) -> Iterator[Diagnosis]:
     yield Diagnosis(
         f"YaRN factor {yarn.factor:g} is on and max-model-len {deployment.max_model_len} does not need it",
         f"the model reaches {native} tokens by itself; static YaRN changes every prompt",
-        "leave YaRN out" + (" of --hf-overrides" if deployment.is_foreign else " (--yarn none)"),
+        "leave YaRN out" + (f" of {_rope_flag(deployment)}" if deployment.is_foreign else " (--yarn none)"),
         None if deployment.is_foreign else set_option("yarn", None),
     )
 

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 
 from longreach.engine.flag_values import write_value
 from longreach.engine.parsing.parsed import is_open
+from longreach.engine.parsing.similar import nearest
 from longreach.engine.registry import REGISTRY_VERSIONS, Family, releases_with_name
 from longreach.rules.edit import Edit, set_flag
 from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand, span_text
-from longreach.units import did_you_mean, nearest_name
+from longreach.units import nearest_name
 
 _V0_CONNECTORS = frozenset(("LMCacheConnector", "MooncakeConnector", "MooncakeStoreConnector", "PyNcclConnector"))
 
@@ -22,7 +23,7 @@ def _unknown(written: WrittenCommand, family: Family, name: str, place: str) -> 
     version = written.release.version
     if releases:
         why = f"vLLM has it {span_text(releases, REGISTRY_VERSIONS[-1])}; {version} knows {len(known)} others"
-        return why, ""
+        return why, f"{name}V1" if f"{name}V1" in known else ""
     why = f"it is none of the {len(known)} names that vLLM {version} takes for {place}"
     return why, nearest_name(name, sorted(known)) or ""
 
@@ -50,7 +51,10 @@ def _other_release(written: WrittenCommand, family: Family, name: str, flag: str
     if releases:
         newer = releases[0] if releases[0] in _after(written.release.version) else releases[-1]
         return f"vLLM {newer}, or another name for {flag}"
-    return did_you_mean(name, sorted(written.registry.names(family))) or f"take {flag} out"
+    near = nearest(name, sorted(written.registry.names(family)))
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    return f"take {flag} out" + (": a quantized checkpoint names its own method" if family == "quantization" else "")
 
 
 def _after(version: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from longreach.engine.parsing.similar import nearest
 from longreach.engine.registry import REGISTRY_VERSIONS, releases_with_name
 from longreach.rules.edit import remove_flag
 from longreach.rules.rule import Diagnosis, rule
@@ -109,11 +110,11 @@ def offload_key_ignored(written: WrittenCommand) -> Iterator[Diagnosis]:
         return
     for key in sorted(set(extra) - read - {"secondary_tiers"}):
         belongs = f'it belongs inside an entry of secondary_tiers: {{"type": "fs", "{key}": {extra[key]}}}'
-        near = did_you_mean(key, sorted(read))
+        near = " or ".join(map(repr, nearest(key, sorted(read))))
         yield Diagnosis(
             f"{key!r} in kv_connector_extra_config is never read",
             f"{spec} of vLLM {written.release.version} reads {', '.join(sorted(read))}; other keys are ignored without a word",
-            belongs if key in _TIER_THREADS else near or f"take {key} out",
+            belongs if key in _TIER_THREADS else f"did you mean {near}?" if near else f"take {key} out",
             edit=replace_key(written, _moved(written, key)),
         )
 
@@ -151,7 +152,7 @@ def offload_size_missing(written: WrittenCommand) -> Iterator[Diagnosis]:
         f"the offload config has no {wanted!r}",
         f"vLLM {written.release.version} refuses: {wanted} must be specified in kv_connector_extra_config{instead}",
         f'add "{wanted}": {value} ({"bytes, summed over all workers" if wanted == "cpu_bytes_to_use" else "blocks a worker"})',
-        edit=replace_key(written, _with_extra(written, {wanted: value})),
+        edit=replace_key(written, _with_extra(written, {wanted: value, other: None})),
     )
 
 

@@ -62,7 +62,7 @@ def hf_override_wrong_level(written: WrittenCommand) -> Iterator[Diagnosis]:
     path, can_nest = ".".join(found.rope.override_path), written.release.number >= NESTED_SINCE
     moved = _moved_inside(found, unread)
     yield Diagnosis(
-        f"{', '.join(unread)} at the top level of {_OVERRIDES} does nothing to '{found.model.name}'",
+        f"{_written_as(written, unread)} does nothing to '{found.model.name}'",
         f"its language model is nested under '{path}': vLLM {written.release.version} sets the outer keys and reads the inner "
         f"ones, so the rope stays unscaled and the length {found.in_force.derived_tokens}",
         f"{_OVERRIDES} '{write_value(moved)}'"
@@ -70,6 +70,14 @@ def hf_override_wrong_level(written: WrittenCommand) -> Iterator[Diagnosis]:
         else "use vLLM 0.11.2 or later, or edit a copy of config.json",
         edit=_set_overrides(moved) if can_nest else None,
     )
+
+
+def _written_as(written: WrittenCommand, keys: list[str]) -> str:
+    """The keys, or the flags of earlier releases that say them."""
+    flags = {name.removeprefix("--").replace("-", "_"): name for name in _FLAGS if written.parsed.named(name)}
+    if set(keys) <= set(flags):
+        return " and ".join(flags[key] for key in keys)
+    return f"{', '.join(keys)} at the top level of {_OVERRIDES}"
 
 
 def _moved_inside(found: _Setting, keys: list[str]) -> Json:

@@ -11,7 +11,7 @@ from longreach.engine.parsing.json_repair import repair_json
 from longreach.engine.parsing.lora_modules import check_lora_module
 from longreach.engine.parsing.parsed import ParseProblem, Use, is_open
 from longreach.engine.parsing.settings import check_settings
-from longreach.engine.parsing.similar import nearest
+from longreach.engine.parsing.similar import is_sure, nearest
 from longreach.engine.registry import FlagEntry, FlagKind, Registry
 
 _IN_BRACES = re.compile(r"\s*{.*}\s*", re.DOTALL)
@@ -92,7 +92,15 @@ def _wrong_choice(use: Use, entry: FlagEntry, value: str) -> ParseProblem:
     near = nearest(value, names)
     why = f"{entry.name} takes {', '.join(names)}"
     fix = f"{entry.name} {near[0]}" if near else f"give {entry.name} one of {', '.join(names)}"
-    return ParseProblem("wrong_choice", f"{entry.name} {value!r} is not known", why, fix, use, suggestion=near)
+    return ParseProblem(
+        "wrong_choice",
+        f"{entry.name} {value!r} is not known",
+        why,
+        fix,
+        use,
+        suggestion=near,
+        is_sure=is_sure(value, near),
+    )
 
 
 _UNITS = {"kib": "K", "mib": "M", "gib": "G", "tib": "T", "kb": "k", "mb": "m", "gb": "g", "tb": "t"}

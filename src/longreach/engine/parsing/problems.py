@@ -1,6 +1,7 @@
 """The words for what vLLM's parser refuses: what, why, what to write instead. Pure."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -57,7 +58,9 @@ def _span(releases: Sequence[str]) -> str:
 def _fix(successor: Successor, name: str) -> str:
     if successor.variable is not None:
         return f"set {successor.variable} in the environment instead of {name}"
-    return f"remove {name}" if successor.name is None else f"use {successor.name} instead of {name}"
+    if successor.name is None:
+        return f"remove {name}"
+    return f"use {' '.join(filter(None, (successor.name, successor.value)))} instead of {name}"
 
 
 _OFF = ("--no-", "--disable-")
@@ -130,5 +133,14 @@ def stray_words(texts: Sequence[str], positions: tuple[int, ...], model: str | N
         why = f"it follows no flag that takes it, and the model is already named: {model!r}"
     else:
         why = "the module takes no bare word; it names its model with --model"
+    if "" in texts:
+        why += "; an empty word is what a quoted variable without a value leaves"
     what = f"bare word{'s' if len(texts) > 1 else ''} {said!r} in the command"
-    return ParseProblem("stray_word", what, why, f"remove {said}", positions=positions)
+    return ParseProblem("stray_word", what, why, f"remove {shlex.join(texts)}", positions=positions)
+
+
+def negative_value(flag: str, value: str, positions: tuple[int, ...]) -> ParseProblem:
+    """A value that begins with a dash, and so is read as the next flag."""
+    what = f"{flag} {value} is read as two flags"
+    why = f"a word that begins with '-' is a flag to vLLM's parser, unless it is a whole number; a value is written {flag}={value}"
+    return ParseProblem("missing_value", what, why, f"{flag}={value}, if it may be negative", positions=positions)

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 
 from longreach.engine.parsing.json_repair import repair_json
 from longreach.engine.parsing.parsed import ParseProblem, Use
+from longreach.engine.parsing.problems import negative_value
 
 _FLAG_AND_VALUE = re.compile(r"\s*-{1,2}[A-Za-z][\w-]*(\s.*)?", re.DOTALL)
+
+_NEGATIVE = re.compile(r"-\.?\d")
 
 
 def explain_quoting(
@@ -20,7 +23,16 @@ def explain_quoting(
         for index in range(start, len(argv))
         if re.search(r"\s", argv[index]) and _FLAG_AND_VALUE.fullmatch(argv[index])
     ]
-    kept = [problem for problem in problems if not _positions(problem) & set(glued)]
+    negative = [
+        index
+        for index in range(start + 1, len(argv))
+        if _NEGATIVE.match(argv[index])
+        and argv[index - 1].startswith("-")
+        and any(_positions(problem) & {index} for problem in problems)
+    ]
+    told = {*glued, *negative, *(index - 1 for index in negative)}
+    kept = [problem for problem in problems if not _positions(problem) & told]
+    kept += [negative_value(argv[index - 1], argv[index], (index - 1, index)) for index in negative]
     kept += [_one_word(argv[index], index) for index in glued]
     for stray in [problem for problem in kept if problem.kind == "stray_word"]:
         torn = next((use for use in uses if stray.positions and stray.positions[0] - 1 in use.positions), None)

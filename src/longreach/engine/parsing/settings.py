@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from longreach.engine.parsing.json_values import is_truth, read_number, read_whole
 from longreach.engine.parsing.parsed import ParseProblem, ProblemKind, Use, is_open
 from longreach.engine.parsing.settings_together import check_together
-from longreach.engine.parsing.similar import nearest
+from longreach.engine.parsing.similar import is_sure, nearest
 from longreach.engine.registry import FlagEntry, Registry, SettingEntry, releases_with_setting
 
 
@@ -23,6 +23,7 @@ class _Said:
     why: str
     fix: str
     suggestion: tuple[str, ...] = ()
+    is_sure: bool = True
 
 
 def check_settings(read: object, entry: FlagEntry, uses: Sequence[Use], registry: Registry) -> Iterator[ParseProblem]:
@@ -41,7 +42,9 @@ def check_settings(read: object, entry: FlagEntry, uses: Sequence[Use], registry
     for said in _check_object(read, entry.settings, (), registry):
         use = next((use for use in uses if use.path[: len(said.path)] == said.path[: len(use.path)]), uses[-1])
         what = f"{entry.name}: {said.what}"
-        yield ParseProblem(said.kind, what, said.why, said.fix, use, suggestion=said.suggestion, path=said.path)
+        yield ParseProblem(
+            said.kind, what, said.why, said.fix, use, suggestion=said.suggestion, path=said.path, is_sure=said.is_sure
+        )
 
 
 _LEVELS = range(4)
@@ -103,7 +106,15 @@ def _unknown_key(key: str, settings: str, path: tuple[str, ...], registry: Regis
     near = () if releases else nearest(key, list(registry.settings[settings]))
     fix = f"did you mean {' or '.join(near)}?" if near else f"remove {key!r}"
     what = f"key {'.'.join((*path, key))!r} does not exist in vLLM {registry.version}"
-    yield _Said("unknown_key", (*path, key), what, f"{span}; vLLM says 'Unexpected keyword argument'", fix, near)
+    yield _Said(
+        "unknown_key",
+        (*path, key),
+        what,
+        f"{span}; vLLM says 'Unexpected keyword argument'",
+        fix,
+        near,
+        is_sure(key, near),
+    )
 
 
 def _check_key(
@@ -127,7 +138,13 @@ def _wrong_value(value: object, entry: SettingEntry, path: tuple[str, ...]) -> _
         near = nearest(str(value), names)
         fix = f"{name} {near[0]}" if near else f"give {name!r} one of {', '.join(names)}"
         return _Said(
-            "wrong_key_value", path, f"{name} {value!r} is not known", f"it takes {', '.join(names)}", fix, near
+            "wrong_key_value",
+            path,
+            f"{name} {value!r} is not known",
+            f"it takes {', '.join(names)}",
+            fix,
+            near,
+            is_sure(str(value), near),
         )
     limits = "".join(
         f", {word} {limit}" for word, limit in (("at least", entry.low), ("at most", entry.high)) if limit is not None

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from longreach.units import digits_of
+
 _OTHER_NAMES = {"bf16": "bfloat16", "fp16": "float16", "f16": "float16", "fp32": "float32", "f32": "float32"}
 
 
@@ -12,6 +14,14 @@ def nearest(word: str, names: Sequence[str]) -> tuple[str, ...]:
     key = word.strip("'\" ").lower().replace("-", "_")
     key = _OTHER_NAMES.get(key, key)
     return tuple(folded[name] for name in get_close_matches(key, list(folded), n=3, cutoff=0.6))
+
+
+def is_sure(word: str, names: Sequence[str]) -> bool:
+    """Whether the first of the nearest names can only be what was meant: `int4` is not `int8`."""
+    if not names:
+        return True
+    key = word.strip("'\" ").lower().replace("-", "_")
+    return key in _OTHER_NAMES or (digits_of(names[0]) == digits_of(word) and bool(misspelled(key, names[:1])))
 
 
 _LETTERS_PER_SLIP = 4

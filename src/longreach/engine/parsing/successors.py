@@ -115,7 +115,8 @@ SUCCESSORS: tuple[Successor, ...] = (
     ),
     Successor("--override-neuron-config", "--additional-config", "platform settings go there", keeps_value=True),
     Successor("--device", None, "the platform of the installed vLLM decides it"),
-    Successor("--worker-use-ray", "--distributed-executor-backend", "it is named ray there", by_hand=True),
+    Successor("--worker-use-ray", "--distributed-executor-backend", "it is named ray there", value="ray"),
+    Successor("--engine-use-ray", "--distributed-executor-backend", "it is named ray there", value="ray"),
     Successor("--enable-lora-bias", None, "biases of LoRA adapters are no longer taken"),
     Successor(
         "--max-context-len-to-capture",
