@@ -8,8 +8,12 @@ from textwrap import dedent
 
 from longreach.engine.launchfiles.compose import read_service
 from longreach.engine.launchfiles.container import Container
+from longreach.engine.launchfiles.dockerfile import DOCKERFILE, read_dockerfile
 from longreach.engine.launchfiles.found import FoundCommand, TextProblem
 from longreach.engine.launchfiles.kubernetes import ALONE, read_container, read_pod
+from longreach.engine.launchfiles.makefile import MAKEFILE, read_makefile
+from longreach.engine.launchfiles.python_source import PYTHON, read_python
+from longreach.engine.launchfiles.start import mentions_server
 from longreach.engine.launchfiles.systemd import UNIT, UnitCommand, read_unit
 from longreach.engine.launchfiles.typography import PlainText, make_plain
 from longreach.engine.launchfiles.unfold import (
@@ -19,15 +23,28 @@ from longreach.engine.launchfiles.unfold import (
     commands_of_words,
 )
 from longreach.engine.launchfiles.yaml_nodes import Mapping, Scalar, as_mapping, mappings, read_documents
+from longreach.engine.launchfiles.yaml_scripts import read_scripts
 from longreach.errors import InputFileError, UsageError
 
 MAX_CHARACTERS = 500_000
 _MAX_DOCUMENTS = 20
 _DOCUMENT = re.compile(r"<<-?[ \t]*['\"]?(\w{1,40})")
 _FENCE = re.compile(r"[ \t]*(```+|~~~+)")
+_READ = (
+    "shell scripts, docker run, compose, Kubernetes, Dockerfiles, Makefiles, units of systemd and supervisord, 'run:' and "
+    "'script:' in YAML, lists of words in Python"
+)
+_KSERVE = re.compile(r"modelFormat:\s*(\{\s*)?name:\s*[\"']?huggingface")
+_NAMED = tuple(
+    map(re.compile, (r"vllm serve\b", r"vllm\.entrypoints[.\w]*", r"[\w./-]*vllm-openai\b[^\s\"']*", r"\bvllm\b"))
+)
+_DOCKER_NAME = re.compile(r"(^|/)(Dockerfile|Containerfile)[^/]*$|\.(Dockerfile|dockerfile)$")
+_MAKE_NAME = re.compile(r"(^|/)(GNUm|M|m)akefile$|\.mk$")
+_WRITES = re.compile(r"\A\s*#!|<<-?[ \t]*['\"]?\w")  # a script, which may write a unit
 _YAML_NAME = re.compile(r"\.(ya?ml|json)$", re.IGNORECASE)
 _YAML = re.compile(
     r"^[ \t]*(?:-[ \t]*)?\"?(services|apiVersion|kind|image|command|args|entrypoint|spec|containers)\"?[ \t]*:"
+    r"|^[ \t]*(?:-[ \t]*)?(?:(?:steps|jobs|hosts)[ \t]*:|(?:run|script|shell):[ \t]*[|>])"
     r"|\A\s*(\[\s*[\"'\w-]|\{\s*\")",
     re.MULTILINE,
 )
@@ -43,8 +60,9 @@ _OTHER_CONTINUATION = re.compile(r"(?<=[ \t])[`^][ \t]*$", re.MULTILINE)
 def find_commands(text: str, name: str = "") -> tuple[FoundCommand, ...]:
     """Every command in a text that starts a vLLM server, in its order. `name` is the file's, for its ending and for errors.
 
-    A shell script (docker run in it), a compose file, a Kubernetes manifest, a systemd unit, a fragment of one of them, or
-    Markdown with any of them between fences. UsageError when it is none of these or holds no such command.
+    A shell script (docker run in it), a compose file, a Kubernetes manifest, a unit, a Dockerfile, a Makefile, Python, scripts
+    in YAML, a fragment of one of them, or Markdown with any of them between fences. UsageError when it is none of these or
+    holds no such command, InputFileError when it is no text or too long.
     """
     shown = name or "the text"
     if "\0" in text:
@@ -56,8 +74,7 @@ def find_commands(text: str, name: str = "") -> tuple[FoundCommand, ...]:
     blocks = [] if _SHELL.match(plain.text) else list(_fenced(plain.text))
     found = [command for line, block in blocks for command in _of_block(line, block)] or _of_text(plain.text, name)
     if not found:
-        why = "neither 'vllm serve' nor vllm.entrypoints.openai.api_server is run, and no image that starts a server"
-        raise UsageError(f"{shown} holds no command that starts a vLLM server", why, _ADVICE)
+        raise UsageError(f"{shown} holds no command that starts a vLLM server", _why_none(plain.text), _ADVICE)
     return _with_typography(sorted(found, key=lambda command: command.line), plain)
 
 
@@ -78,11 +95,29 @@ def find_in_words(words: Sequence[str]) -> FoundCommand:
 _ADVICE = "give the command itself: longreach lint -- vllm serve MODEL ..."
 
 
+def _why_none(text: str) -> str:
+    if _KSERVE.search(text):
+        return "modelFormat huggingface has KServe start vLLM inside a server with flags of its own, which is not read"
+    named = next((found for pattern in _NAMED if (found := pattern.search(text)) is not None), None)
+    if named is None:
+        return "neither 'vllm serve' nor vllm.entrypoints.openai.api_server is run, and no image that starts a server"
+    line = text.count("\n", 0, named.start()) + 1
+    return f"'{named[0]}' stands on line {line}, but not as a command in a format that is read: {_READ}"
+
+
 def _of_text(text: str, name: str) -> list[FoundCommand]:
-    if UNIT.search(text) and not _YAML_NAME.search(name):
-        return list(_of_unit(text, name))
+    if _YAML_NAME.search(name) is None:
+        if UNIT.search(text) and not _WRITES.search(text):
+            return list(_of_unit(text, name))
+        found = list(_of_build_file(text, name))
+        if found:
+            return found
     is_yaml = _YAML_NAME.search(name) or (_YAML.search(text) and not _SHELL.search(_without_yaml_items(text)))
     return list(_of_yaml(text, name)) if is_yaml else _of_shell(text)
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"\A(?:[ \t]*(?:#[^\n]*|ARG[^\n]*)?\n)+", "", text)
 
 
 def _without_yaml_items(text: str) -> str:
@@ -120,7 +155,8 @@ def _of_block(before: int, block: str) -> Iterator[FoundCommand]:
 def _of_shell(text: str) -> list[FoundCommand]:
     text = _OTHER_CONTINUATION.sub(r"\\", _PROMPT.sub("", text))
     found = list(commands_of_script(text, Surroundings("shell")))
-    found = found or [command for line, block in _documents(text) for command in _of_block(line, block)]
+    documents = [(line, block) for line, block in _documents(text) if not found or UNIT.search(block)]
+    found += [command for line, block in documents for command in _of_block(line, block)]
     if found or not text.lstrip().startswith("-"):
         return found
     bare = commands_of_script(f"vllm serve {text.lstrip()}", Surroundings("shell"))
@@ -134,6 +170,36 @@ def _documents(text: str) -> Iterator[tuple[int, str]]:
         end = re.compile(rf"^[ \t]*{opener[1]}[ \t]*$", re.MULTILINE).search(text, begins)
         if begins and end is not None:
             yield text.count("\n", 0, begins), text[begins : end.start()]
+
+
+def _of_build_file(text: str, name: str) -> Iterator[FoundCommand]:
+    """Those of a Dockerfile, a Python file or a Makefile; none of what is none of these."""
+    if _DOCKER_NAME.search(name) or DOCKERFILE.match(_without_comments(text)):
+        yield from _of_dockerfile(text)
+    elif name.endswith(".py") or PYTHON.search(text):
+        yield from _of_python(text)
+    elif _MAKE_NAME.search(name) or (MAKEFILE.search(text) and not text.startswith("#!")):
+        yield from _of_makefile(text)
+
+
+def _of_dockerfile(text: str) -> Iterator[FoundCommand]:
+    for container in read_dockerfile(text):
+        yield from _unfold(container, ())
+
+
+def _of_makefile(text: str) -> Iterator[FoundCommand]:
+    for recipe in read_makefile(text):
+        if mentions_server(recipe.text):
+            yield from commands_of_script(recipe.text, Surroundings("shell", recipe.line))
+
+
+def _of_python(text: str) -> Iterator[FoundCommand]:
+    for command in read_python(text):
+        around = Surroundings("shell" if command.is_script else "words", command.line)
+        if command.is_script and mentions_server(command.words[0]):
+            yield from commands_of_script(command.words[0], around)
+        elif not command.is_script:
+            yield from commands_of_words(command.words, around)
 
 
 def _of_unit(text: str, name: str) -> Iterator[FoundCommand]:
@@ -154,7 +220,10 @@ def _of_yaml(text: str, name: str) -> Iterator[FoundCommand]:
     for document in read_documents(text, name):
         if not isinstance(document, Mapping):
             yield from _of_list(document)
-        elif document.get("services") is not None:
+            continue
+        for script in read_scripts(document):
+            yield from commands_of_script(script.text, Surroundings("shell", script.line, script.env))
+        if document.get("services") is not None:
             yield from _of_compose(document)
         elif document.get("apiVersion") is not None or document.get("kind") is not None:
             yield from _of_manifest(document)
@@ -179,6 +248,8 @@ def _of_manifest(document: Mapping) -> Iterator[FoundCommand]:
     for mapping in mappings(document):
         for key in ("containers", "initContainers"):
             pods.update({id(node): mapping for node in mapping.items(key)})
+        if mapping.get("modelFormat") is not None and mapping.get("image") is None:
+            continue  # KServe picks a server of its own, whose flags are others
         if mapping.get("args") is not None or mapping.get("command") is not None or mapping.get("image") is not None:
             spec = pods.get(id(mapping.node))
             yield from _unfold(*read_container(mapping, read_pod(spec) if spec is not None else ALONE))

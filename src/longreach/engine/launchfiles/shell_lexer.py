@@ -89,6 +89,7 @@ _IN_DOUBLE = re.compile(
 )
 _CLOSERS = {"${": "}", "$(": ")", "<(": ")", ">(": ")", "`": "`", '"': '"'}
 _NESTED = re.compile(r"""\\.|'[^']*'|\$\{|\$\(|[(){}`"]""", re.DOTALL)
+_MOST_EXPRESSION = 500
 _MAX_DOCUMENTS = 50  # here-documents that one line may begin
 _ARRAY_HEAD = re.compile(r"[A-Za-z_]\w*\+?=")
 _COMMENT = re.compile(r"#[^\n]*")
@@ -261,6 +262,8 @@ class _Lexer:
     def _substitution(self, opener: str, start: int, *, is_quoted: bool) -> None:
         """`${...}`, `$(...)` and backticks, kept as written; one that is never closed is text."""
         end = None if opener in self.unclosed else self._closing(opener, start + len(opener))
+        if self.text.startswith("${{", start):  # an expression of a workflow, put in before a shell sees it
+            end = self.text.find("}}", start) + 2 if self.text.find("}}", start, start + _MOST_EXPRESSION) > 0 else end
         self.position = start + len(opener) if end is None else end
         if end is None:
             self.unclosed.add(opener)

@@ -1,4 +1,4 @@
-"""systemd units: ExecStart with its environment and limits; podman's container units. Pure."""
+"""systemd units and programs of supervisord: ExecStart with its environment and limits; podman's container units. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -10,8 +10,9 @@ from longreach.engine.launchfiles.found import TextProblem
 from longreach.engine.launchfiles.parameters import expand_reference
 from longreach.engine.launchfiles.split_words import split_words
 
-UNIT = re.compile(r"^\s*\[(Unit|Service|Container|Install)\]\s*$|^ExecStart=", re.MULTILINE)
+UNIT = re.compile(r"^\s*\[(Unit|Service|Container|Install|program:[^\]\n]+)\]\s*$|^ExecStart=", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\s*([A-Za-z]\w*)\s*=(.*)", re.DOTALL)
+_LISTED = re.compile(r"""([A-Za-z_]\w*)=("[^"]*"|'[^']*'|[^,\s]*)""")
 _PREFIXES = "@-:+!|"
 _VARIABLE = re.compile(r"\$\$|\$\{\w+\}|\$\w+")
 _QUADLET_OPTIONS = {  # of docker run
@@ -50,12 +51,14 @@ def read_unit(text: str) -> Iterator[UnitCommand]:
     settings = list(_settings(text))
     env: dict[str, str] = {}
     for setting in settings:
-        if setting.name == "Environment":
+        if setting.name == "environment":  # of supervisord
+            env |= {match[1]: match[2].strip("\"'") for match in _LISTED.finditer(setting.value)}
+        elif setting.name == "Environment":
             pairs = (word.partition("=") for word in split_words(setting.value, c_escapes=True).words)
             env |= {name: value.replace("%%", "%") for name, equals, value in pairs if equals}
     last = {setting.name: setting.value.strip() for setting in settings}
     for setting in settings:
-        if setting.name in ("ExecStart", "ExecStartPre", "ExecStartPost"):
+        if setting.name in ("ExecStart", "ExecStartPre", "ExecStartPost", "command"):
             yield _exec(setting, env, last)
     if "Image" in last and "ExecStart" not in last:
         yield _quadlet(settings, env, last)

@@ -23,6 +23,9 @@ from longreach.engine.launchfiles.start import (
 _MAX_DEPTH = 4  # a shell in a container in a shell
 _MODULE_RELEASES = re.compile(r"v?0\.(\d|10|11\.0)\b")  # tags whose entry point is the api_server module
 _REQUIREMENT = re.compile(r"(?:--with=|--from=)?vllm(?:\[[\w,-]*\])?(?:==|@)(\d[\w.]*)")
+_NO_NAME = re.compile(
+    r"[${}<>%]|\A[^:@]*[A-Z]|\A[0-9a-f]{12,64}\Z"
+)  # open, a placeholder (names are lower case), an id
 _BARE_JSON = re.compile(r"""'\{\s*[A-Za-z_]\w*\s*:[^"'{}]*\}'""")
 _SERVER_FLAGS = frozenset(
     ("--model", "--max-model-len", "--tensor-parallel-size", "-tp", "--gpu-memory-utilization", "--served-model-name")
@@ -108,7 +111,7 @@ def commands_of_container(container: Container, around: Surroundings) -> Iterato
                 problems=(*problem, *command.problems),
                 received=(*SERVE, *args) if serves else command.received,
             )
-    elif args[:1] == ("serve",):
+    elif args[:1] == ("serve",) and (serves or _may_be_vllm(container.image)):
         found = _found("image", args[1:], around)
         yield replace(
             found, problems=(*_repeated(args, around, serves=serves), *found.problems), received=(*SERVE, *args)
@@ -195,7 +198,14 @@ def _are_server_args(values: Sequence[str], image: str | None) -> bool:
     names = {value.partition("=")[0].replace("_", "-") for value in values}
     if image is None:
         return values[0].startswith("--") or bool(names & _SERVER_FLAGS)
+    if not _may_be_vllm(image):
+        return False
     return bool(names & _SERVER_FLAGS) or ("vllm" in image and (values[0].startswith("--") or "/" in values[0]))
+
+
+def _may_be_vllm(image: str | None) -> bool:
+    """Whether the image's name is not told, or names vLLM: other servers have a `serve` and a --model, too."""
+    return image is None or "vllm" in image or _NO_NAME.search(image) is not None
 
 
 def _found(entry: Entry, args: Sequence[str], around: Surroundings) -> FoundCommand:
