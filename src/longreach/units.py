@@ -116,19 +116,6 @@ def digits_of(name: str) -> str:
     return "".join(digit for digit, _ in groupby(digits))
 
 
-def tally(items: Iterable[_Item]) -> list[tuple[_Item, int]]:
-    """Each object with how often it stands there, in order. Counted by identity: a model repeats a few layers many times, and
-    hashing every one costs more than what is then done with it. Equal objects that are not one stay apart.
-    """
-    first: dict[int, _Item] = {}
-    counts: dict[int, int] = {}
-    for item in items:
-        key = id(item)
-        first.setdefault(key, item)
-        counts[key] = counts.get(key, 0) + 1
-    return [(item, counts[key]) for key, item in first.items()]
-
-
 def ceil_div(dividend: int, divisor: int) -> int:
     """The least integer that is not below dividend / divisor."""
     return -(-dividend // divisor)

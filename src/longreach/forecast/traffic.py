@@ -3,9 +3,8 @@
 A pair is least and most; bounds use the least.
 """
 
-from collections import Counter
-
 from longreach.forecast.work import attending_layers, state_values
+from longreach.model.repeats import tally
 from longreach.model.spec import (
     AttentionLayer,
     CrossAttentionLayer,
@@ -52,7 +51,7 @@ def cache_bytes_per_gpu(model: ModelSpec, kv_cache_dtype: str, tp_size: int, con
     """
     return sum(
         count * _layer_bytes(layer, model, kv_cache_dtype, tp_size, context_tokens)
-        for layer, count in Counter(model.layers).items()
+        for layer, count in tally(model.layers)
     )
 
 
@@ -67,12 +66,12 @@ def attended_bytes_per_gpu(model: ModelSpec, kv_cache_dtype: str, tp_size: int, 
             tokens = min(tokens, model.index_topk * layer.tokens_per_state)
         return _layer_bytes(layer, model, kv_cache_dtype, tp_size, tokens)
 
-    return sum(count * read(layer) for layer, count in Counter(attending_layers(model)).items())
+    return sum(count * read(layer) for layer, count in tally(attending_layers(model)))
 
 
 def state_bytes_per_gpu(model: ModelSpec, tp_size: int) -> tuple[float, float]:
     """Recurrent state of one sequence, at 16 and at 32 bits a value."""
-    values = sum(count * state_values(layer) for layer, count in Counter(model.layers).items()) / tp_size
+    values = sum(count * state_values(layer) for layer, count in tally(model.layers)) / tp_size
     low, high = _STATE_BYTES
     return values * low, values * high
 

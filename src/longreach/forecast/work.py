@@ -8,9 +8,8 @@ Counted is what any implementation must compute. A multiply-add is two FLOPs.
     link       2 all-reduces a layer x T x hidden x 2 bytes x 2(TP-1)/TP, bytes each GPU must send
 """
 
-from collections import Counter
-
 from longreach.forecast.values import PrefillWork
+from longreach.model.repeats import tally
 from longreach.model.spec import (
     AttentionLayer,
     GatedDeltaNetLayer,
@@ -59,7 +58,7 @@ def linear_flops(model: ModelSpec, num_tokens: int) -> float | None:
     active = model.parameters.active
     if active is None:
         return None
-    recurrence = sum(count * _recurrence_flops(layer) for layer, count in Counter(model.layers).items())
+    recurrence = sum(count * _recurrence_flops(layer) for layer, count in tally(model.layers))
     return num_tokens * (2.0 * active + recurrence)
 
 
@@ -73,9 +72,7 @@ def attention_flops(
 ) -> float:
     """FLOPs of `num_tokens` queries that follow `past_tokens` others, over all attention layers."""
     # A model repeats a few layers many times.
-    return sum(
-        count * _layer_flops(layer, num_tokens, past_tokens, index_topk) for layer, count in Counter(layers).items()
-    )
+    return sum(count * _layer_flops(layer, num_tokens, past_tokens, index_topk) for layer, count in tally(layers))
 
 
 def state_values(layer: KvLayer) -> int:

@@ -10,6 +10,7 @@ from longreach.model.families import REFUSED, Family, find_family
 from longreach.model.hybrids import COUNTED
 from longreach.model.parameters import count_parameters
 from longreach.model.quantization import read_forced_kv_cache_dtype, read_quantization
+from longreach.model.repeats import share
 from longreach.model.rope import read_max_position_embeddings, read_rope
 from longreach.model.spec import KvLayer, ModelSpec, RopeSpec, WeightsSpec
 from longreach.model.widths import read_widths
@@ -39,8 +40,10 @@ def parse_model_config(config: Mapping[str, object], name: str) -> ModelSpec:
     _check_heads(decoder)
     family = _family(decoder)
     placed = _placed(family.read_layers(decoder))
-    layers, draft_layers = tuple(layer for _, layer in placed), family.read_draft_layers(decoder)
-    borrowing_layers = family.read_borrowing_layers(decoder)
+    shared: dict[KvLayer, KvLayer] = {}  # equal layers are one object, which whoever counts them relies on for speed
+    layers = share((layer for _, layer in placed), shared)
+    draft_layers = share(family.read_draft_layers(decoder), shared)
+    borrowing_layers = share(family.read_borrowing_layers(decoder), {})
     quantization, quant_method = read_quantization(decoder)
     spec = ModelSpec(
         name=name,

@@ -10,10 +10,10 @@ it starts when per_request * bytes_per_block fits what is available, one block l
 Older releases print and check otherwise; `startup` holds what differs in the check.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 from longreach.engine.release import Release
+from longreach.model.repeats import tally
 from longreach.model.spec import AttentionLayer, IndexerLayer, RecurrentLayer
 from longreach.sizing.compressed import plan_compressed
 from longreach.sizing.groups import CacheGroup, group_layers
@@ -81,7 +81,7 @@ def plan_kv_cache(request: KvCacheRequest) -> KvPlan:
     return KvPlan(
         groups=groups,
         stage_block_bytes=tuple(_stage_block_bytes(groups, stage, request.release) for stage in stages),
-        stage_caches=tuple(tuple(Counter(layers.caches[place] for place in stage).items()) for stage in stages),
+        stage_caches=tuple(tuple(tally(layers.caches[place] for place in stage)) for stage in stages),
         shape=_request_shape(request),
         release=request.release,
         estimate_reason=_estimate_reason(request, layers),

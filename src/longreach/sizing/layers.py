@@ -37,11 +37,15 @@ def plan_layers(request: KvCacheRequest) -> LayerPlan:
     blocks = plan_blocks(request, kv_format, has_skipped_layers=bool(skipped))
     layers = model.layers + _draft_layers(request)
     plain = get_kv_format("auto", model.dtype)
-    caches = tuple(
-        _build(layer, plain if _is_skipped(layer, index, skipped) else kv_format, blocks, request)
-        for layer, index in zip(layers, places.indices, strict=True)
-    )
-    return LayerPlan(caches, places, kv_format.keeps_boundary_layers and bool(skipped))
+    built: dict[tuple[int, bool], LayerCache] = {}  # a model repeats a few layers: each is built once
+    caches = []
+    for layer, index in zip(layers, places.indices, strict=True):
+        is_skipped = bool(skipped) and _is_skipped(layer, index, skipped)
+        key = id(layer), is_skipped
+        if key not in built:
+            built[key] = _build(layer, plain if is_skipped else kv_format, blocks, request)
+        caches.append(built[key])
+    return LayerPlan(tuple(caches), places, kv_format.keeps_boundary_layers and bool(skipped))
 
 
 def _draft_layers(request: KvCacheRequest) -> tuple[KvLayer, ...]:
