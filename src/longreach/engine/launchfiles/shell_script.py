@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from longreach.engine.launchfiles.found import TextProblem
 from longreach.engine.launchfiles.parameters import Value, expand_reference
 from longreach.engine.launchfiles.shell_lexer import Piece, Redirection, Statement, Word, split_statements
+from longreach.engine.launchfiles.shell_mistakes import gap_problem, statement_problems
 from longreach.engine.launchfiles.spelling import SourceWord, joined, part_of, quote_open, spell
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
@@ -132,9 +133,9 @@ class _Reader:
             self.branches.append(_Branches())
 
     def _continue(self, pending: RunLine, statement: Statement) -> None:
-        pending.problems.append(_gap_problem(statement, self.text[statement.words[0].start : statement.words[0].end]))
+        pending.problems.append(gap_problem(statement, self.text[statement.words[0].start : statement.words[0].end]))
         pending.words += self._expand_all(statement.words)
-        pending.problems += _statement_problems(statement)
+        pending.problems += statement_problems(statement)
         self._note_redirections(pending, statement.redirections)
 
     def _note_redirections(self, line: RunLine, redirections: tuple[Redirection, ...]) -> None:
@@ -166,7 +167,7 @@ class _Reader:
             return None
         exported = tuple((name, self._text_of(name)) for name in self.exported)
         line = RunLine(self._expand_all(words[taken:]), tuple(assigned), exported, statement.line)
-        line.problems += _statement_problems(statement)
+        line.problems += statement_problems(statement)
         line.is_whole = len(words) == len(statement.words)
         self._note_redirections(line, statement.redirections)
         return line if line.words else None
@@ -381,47 +382,3 @@ def _only_appends(before: Value | None, now: Value | None) -> bool:
 
 def _is_stray_option(statement: Statement) -> bool:
     return bool(statement.words) and (statement.words[0].plain or "").startswith("-")
-
-
-def _statement_problems(statement: Statement) -> list[TextProblem]:
-    problems: list[TextProblem] = []
-    if statement.blank_after_backslash is not None:
-        problems.append(
-            TextProblem(
-                "blank_after_backslash",
-                f"a blank follows the backslash at the end of line {statement.blank_after_backslash}",
-                "only a backslash that is the very last character joins two lines; '\\ ' is an argument of one blank",
-                "remove the blanks behind the backslash",
-                statement.blank_after_backslash,
-            )
-        )
-    if statement.open_quote is not None:
-        problems.append(
-            TextProblem(
-                "quote_not_closed",
-                f"a quote on line {statement.open_quote} is never closed",
-                "the shell waits for the closing ' or \" and runs nothing; one of the same kind inside ends the quoted part early",
-                "close it; write JSON in single quotes, and '\\'' for a single quote inside",
-                statement.open_quote,
-            )
-        )
-    return problems
-
-
-def _gap_problem(statement: Statement, first_word: str) -> TextProblem:
-    line = statement.line
-    if statement.gap == "comment":
-        return TextProblem(
-            "comment_in_continuation",
-            f"a comment before line {line} ends the command, and '{first_word}' is not part of it",
-            "'#' runs to the end of its line, the backslash included, so the lines behind it are another command",
-            "move the comment above the command",
-            line,
-        )
-    return TextProblem(
-        "continuation_missing",
-        f"'{first_word}' on line {line} begins a command of its own",
-        "the line before it does not end in '\\', so the server starts without this and what follows",
-        "end every line of the command but the last with a backslash, and leave no empty line between",
-        line,
-    )
