@@ -1,5 +1,6 @@
 """Counting what a model repeats: a few layers stand in it many times. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -10,13 +11,9 @@ def tally(items: Iterable[_Item]) -> list[tuple[_Item, int]]:
     """Each object with how often it stands there, in order. Counted by identity, since hashing every layer costs more than what
     is then done with it: equal objects that are not one stay apart, as `share` prevents.
     """
-    first: dict[int, _Item] = {}
-    counts: dict[int, int] = {}
-    for item in items:
-        key = id(item)
-        first.setdefault(key, item)
-        counts[key] = counts.get(key, 0) + 1
-    return [(item, counts[key]) for key, item in first.items()]
+    objects = tuple(items)
+    by_identity = dict(zip(map(id, objects), objects, strict=True))
+    return [(by_identity[key], count) for key, count in Counter(map(id, objects)).items()]
 
 
 def share(items: Iterable[_Item], seen: dict[_Item, _Item]) -> tuple[_Item, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from longreach.engine.release import Release
 from longreach.errors import UnknownModelError, UsageError
+from longreach.model.repeats import tally
 from longreach.sizing.pages import LayerCache
 from longreach.units import ceil_div
 
@@ -28,9 +29,8 @@ class CacheGroup:
 
     def bytes_per_block(self, held: Callable[[int], bool] = lambda _: True) -> int:
         """One block in those of its layers that a worker holds."""
-        return sum(
-            cache.page_size_bytes for position, cache in zip(self.positions, self.caches, strict=True) if held(position)
-        )
+        caches = (cache for position, cache in zip(self.positions, self.caches, strict=True) if held(position))
+        return sum(count * cache.page_size_bytes for cache, count in tally(caches))
 
 
 def group_layers(caches: Sequence[LayerCache], release: Release, *, hybrid_manager: bool) -> tuple[CacheGroup, ...]:
