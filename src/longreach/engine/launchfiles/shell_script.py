@@ -28,6 +28,7 @@ _MAX_NESTED = 200
 _PIPED = "what is piped into it"
 _PIPES = frozenset(("|", "|&"))
 _FIELD = re.compile(r"(?:\$\([^()]*\)|`[^`]*`|\$\{[^}]*\}|\S)+")  # a substitution holds its blanks
+_NAMES = re.compile(r"[A-Za-z_]\w*")
 _HOME = re.compile(r"~[\w.-]*(?=/|\Z)")
 _NEVER_CLOSED = ("$(", "${", "`")
 
@@ -144,7 +145,7 @@ class _Reader:
                 line.left_out.append("the here-document that it reads")
             else:
                 target = " ".join(map(spell, self._expand(redirection.target)))
-                gap = " " if redirection.operator[-1] in "<>" else ""
+                gap = "" if redirection.operator.endswith("&") and target[:1] in "-0123456789" else " "
                 line.after += f" {redirection.operator}{gap}{target}"
 
     def _read(self, statement: Statement) -> RunLine | None:
@@ -233,7 +234,7 @@ class _Reader:
         if isinstance(text, SourceWord):
             return text
         if piece.kind == "variable":
-            return SourceWord(text, f'"{text}"' if text == piece.text else quote_open(text))
+            return SourceWord(text, f'"{piece.text}"' if self._is_from_outside(piece) else quote_open(text))
         home = _HOME.match(text) if piece.kind == "plain" else None
         rest = text[home.end() :] if home is not None else text
         return SourceWord(text, (home[0] if home is not None else "") + (shlex.quote(rest) if rest else ""))
@@ -319,21 +320,30 @@ class _Reader:
         is_as_written = self.is_well_quoted
         for piece in word.pieces:
             value = self._value_of(piece)
-            is_open = piece.kind == "variable" and value == piece.text
-            is_as_written = is_as_written and (piece.kind != "variable" or is_open) and not _is_broken(piece)
-            if isinstance(value, tuple) or (piece.kind == "variable" and not piece.is_quoted and not is_open):
+            is_kept = piece.kind == "variable" and (value == piece.text or self._stays_one_word(piece, value))
+            is_as_written = is_as_written and (piece.kind != "variable" or is_kept) and not _is_broken(piece)
+            if isinstance(value, tuple) or (piece.kind == "variable" and not piece.is_quoted and not is_kept):
                 parts = list(value) if isinstance(value, tuple) else _split(value)
                 if parts:
                     fields += [joined([*(current or ()), parts[0]]), *parts[1:]]
                     current = [fields.pop()]
             else:
-                current = [*(current or ()), _spelled(piece, value, is_open=is_open)]
+                current = [*(current or ()), _spelled(piece, value, is_kept=is_kept)]
         if current is None:
             return fields
         last = joined(current)
         if is_as_written:
             return [SourceWord(last, self.text[word.start : word.end])]
         return [*fields, last if last.spelling else SourceWord(last, "''")]
+
+    def _is_from_outside(self, piece: Piece) -> bool:
+        """Whether a variable is none that the script sets: `${PORT:-80}` is written again, so that it can be given."""
+        return piece.kind == "variable" and not any(name in self.variables for name in _NAMES.findall(piece.text))
+
+    def _stays_one_word(self, piece: Piece, value: Value) -> bool:
+        return self._is_from_outside(piece) and (
+            piece.is_quoted or (isinstance(value, str) and _split(value) == [value])
+        )
 
     def _value_of(self, piece: Piece) -> Value:
         if piece.kind != "variable":
@@ -356,10 +366,10 @@ def _split(value: str) -> list[str]:
     return [value] if fields == [value] else [part_of(value, text) for text in fields]
 
 
-def _spelled(piece: Piece, value: str, *, is_open: bool) -> SourceWord:
+def _spelled(piece: Piece, value: str, *, is_kept: bool) -> SourceWord:
     """A piece of a word for use beside other pieces."""
-    if is_open:
-        return SourceWord(value, f'"{value}"' if piece.is_quoted else value)
+    if is_kept:
+        return SourceWord(value, f'"{piece.text}"' if piece.is_quoted else piece.text)
     if piece.kind == "variable":
         return SourceWord(value, spell(value))
     if piece.kind == "quoted" or _is_broken(piece):

@@ -13,7 +13,7 @@ MODULE = ("python3", "-m", API_SERVER)
 
 _SHELL = re.compile(r"(ba|da|z|k|a)?sh|busybox")
 _WRAPPER = re.compile(
-    r"""exec|command|nohup|sudo|doas|env|nice|ionice|chrt|taskset|numactl|stdbuf|setsid|timeout|time|unbuffer|prlimit|cgexec
+    r"""exec|command|coproc|nohup|sudo|doas|env|nice|ionice|chrt|taskset|numactl|stdbuf|setsid|timeout|time|unbuffer|prlimit|cgexec
       | systemd-run|systemd-cat|flock|tini|dumb-init|start|pm2|xvfb-run|proxychains4?|strace|catchsegv
       | uvx?|poetry|pdm|pipenv|pixi|hatch|rye|conda|mamba|micromamba|python3
       | srun|mpirun|mpiexec|torchrun|accelerate|ray|nsys|ncu|rocprof|rocprofv3|perf|gdb

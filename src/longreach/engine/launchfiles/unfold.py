@@ -252,7 +252,7 @@ def _with_start(found: FoundCommand, head: Sequence[str]) -> SourceLine:
         return source
     programs = [place for place, word in enumerate(head) if base_name(word).partition("@")[0] in ("vllm", "python3")]
     program = programs[-1] if programs else 0
-    assigned = _assigned(head[:program])
+    assigned = [place for place in _assigned(head[:program]) if not place or head[place - 1] not in ("-e", "--env")]
     before = [spell(word) for place, word in enumerate(head[:program]) if place not in assigned]
     last = (len(MODULE) if found.argv[: len(MODULE)] == MODULE else len(SERVE)) - 1  # the program is the first
     own = head[max(program + 1, len(head) - last) :]
