@@ -7,6 +7,7 @@ from longreach.engine.checks import in_range
 from longreach.engine.launchfiles.found import FoundCommand
 from longreach.engine.options import ServeCommand
 from longreach.engine.parser import parse_arguments
+from longreach.engine.parsing.parsed import ParsedCommand
 from longreach.engine.parsing.ranges import find_misfit
 from longreach.engine.reading import read_command
 from longreach.engine.registry import get_registry
@@ -68,7 +69,8 @@ def read_written(command: ServeCommand, release: Release, around: Surroundings =
     )
 
 
-_UNREADABLE = ("wrong_value", "wrong_choice", "bad_json")
+_UNREADABLE = ("wrong_value", "wrong_choice", "bad_json", "missing_value")
+_MOST_ROUNDS = 5  # words that move up may be refused in turn
 
 
 def _without_refused(command: ServeCommand, written: WrittenCommand, around: Surroundings) -> WrittenCommand:
@@ -76,15 +78,23 @@ def _without_refused(command: ServeCommand, written: WrittenCommand, around: Sur
 
     What would come of them is not worth asking. Those of the config file, which stand at no place, go from the uses alone.
     """
-    parsed = written.parsed
-    unreadable = {problem.use.position for problem in parsed.problems if problem.use and problem.kind in _UNREADABLE}
-    refused = [use for use in parsed.uses if use.position in unreadable or find_misfit(use) is not None]
-    if refused:
-        gone = {position for use in refused for position in use.positions}
-        argv = tuple(word for position, word in enumerate(command.argv) if position not in gone)
-        written = read_written(replace(command, argv=argv), written.release, around)
+    for _ in range(_MOST_ROUNDS):
+        gone = _refused_words(written.parsed)
+        if not gone:
+            break
+        command = replace(command, argv=tuple(word for place, word in enumerate(command.argv) if place not in gone))
+        written = read_written(command, written.release, around)
     kept = tuple(use for use in written.parsed.uses if use.entry is not None and find_misfit(use) is None)
     return replace(written, parsed=replace(written.parsed, uses=kept), options=in_range(written.options))
+
+
+def _refused_words(parsed: ParsedCommand) -> set[int]:
+    """The places of flags whose values are none, or out of range."""
+    refused = [problem for problem in parsed.problems if problem.kind in _UNREADABLE]
+    uses = [problem.use for problem in refused if problem.use is not None]
+    uses += [use for use in parsed.uses if find_misfit(use) is not None]
+    groups = [problem.positions for problem in refused] + [use.positions for use in uses]
+    return {place for places in groups for place in places}
 
 
 def _option_findings(written: WrittenCommand) -> list[Finding]:

@@ -59,7 +59,7 @@ def _more_gpus(deployment: Deployment) -> Remedy | None:
     if most is None or most <= deployment.tp_size:
         return one_engine(deployment) if options.data_parallel_size > 1 else None
     share = options.gpu_memory_utilization or deployment.release.default_gpu_memory_utilization
-    wanted = ceil_div(2 * room.weights_bytes[1] * deployment.tp_size, int(room.gpu_total_bytes[0] * share))
+    wanted = ceil_div(2 * room.weights_bytes[1] * deployment.tp_size, max(1, int(room.gpu_total_bytes[0] * share)))
     sizes = (largest_even_size(deployment, size) for size in range(max(wanted, deployment.tp_size + 1), most + 1))
     return set_option(
         "tensor_parallel_size", next((size for size in sizes if size is not None and size >= wanted), most)

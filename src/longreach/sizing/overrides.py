@@ -155,8 +155,14 @@ def _derived(
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """None also for NaN and what no rope can be computed from."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
+        return None
+    return float(value)
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST else None
+
+
+_MOST = 1e30

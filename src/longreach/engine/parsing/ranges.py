@@ -90,7 +90,11 @@ def find_misfit(use: Use) -> Misfit | None:
     number = None if limits is None or text is None or use.entry is None or use.path else _number(use.entry.kind, text)
     if limits is None or text is None or number is None or limits.holds(number):
         return None
-    ends = f"{'more than ' if limits.is_open else ''}{limits.low:g} to {limits.high:,.0f}".replace(",", "")
+    ends = (
+        f"above {limits.low:g} and up to {limits.high:.0f}"
+        if limits.is_open
+        else f"{limits.low:g} to {limits.high:.0f}"
+    )
     why = limits.too_high if number > limits.high else limits.too_low
     shown = text if len(text) <= 24 else f"{text[:21]}..."
     what = f"{use.name} {shown} is out of range"
