@@ -42,9 +42,9 @@ def lint(
 ) -> int:
     """Check a command that somebody wrote: after --, or in a file (- is stdin).
 
-    FILE may be a shell script, a compose file, a systemd unit or a Kubernetes manifest. Told apart are what vLLM's
-    parser refuses, what fails later at start, and what is accepted without effect. Without --vllm the line is judged
-    for the newest release, and the releases on which it works are named.
+    FILE may be a shell script, a compose file, a systemd unit, a Kubernetes manifest, a Dockerfile, a Makefile, a workflow or a
+    Python file. Told apart are what vLLM's parser refuses, what fails later at start, and what is accepted without effect.
+    Without --vllm the line is judged for the newest release, and the releases on which it works are named.
 
     Exit code 1 when a command has a finding of severity error; with --fix, when one is left that no edit mends.
     """
