@@ -48,7 +48,7 @@ def test_known_flags_fill_fields_and_others_travel_untouched(words: str, fields:
         ('--hf-overrides={"num_hidden_layers":1}', "sets num_hidden_layers", "config.json"),
         ("--hf-overrides.text_config.num_hidden_layers 1", "sets text_config", "config.json"),
         ('--hf-overrides={"rope_parameters":{"rope_type":"linear"}}', "sets rope_parameters", "--yarn"),
-        ("--mamba-ssm-cache-dtype float32", "--mamba-ssm-cache-dtype", "plan.yaml"),
+        ("--mamba-block-size 64", "--mamba-block-size", "plan.yaml"),
         ("--limit-mm-per-prompt {", "--limit-mm-per-prompt", "--limit-mm-per-prompt '{}'"),
     ],
 )
@@ -142,3 +142,23 @@ def test_what_says_otherwise_than_the_plan_counts_is_refused(goal: Goal, clash: 
         plan_for("qwen3-8b", "1xH100", goal)
     assert clash in caught.value.what
     assert "--" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("qwen3-32b", ("--kv-cache-dtype-skip-layers", "0", "1", "2", "3")),
+        ("qwen3.6-27b", ("--mamba-ssm-cache-dtype", "bfloat16")),
+        ("granite-4.0-h-small", ("--mamba-ssm-cache-dtype=float32",)),
+    ],
+    ids=["layers left at the model's dtype", "state of a delta net", "state of Mamba"],
+)
+def test_flags_that_change_what_is_stored_are_counted(model: str, words: tuple[str, ...]) -> None:
+    plain, changed = (
+        plan_for(model, "2xH100", Goal(kv_cache_dtype="fp8_e4m3", kv_cache_memory_bytes=2**34, extra_args=extra))
+        for extra in ((), words)
+    )
+    before, after = plain.instances[0].kv_cache, changed.instances[0].kv_cache
+    assert before is not None
+    assert after is not None
+    assert after.kv_capacity_tokens != before.kv_capacity_tokens

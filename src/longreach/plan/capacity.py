@@ -205,12 +205,13 @@ def _request(setting: Setting, dtype: str, available_bytes: int) -> KvCacheReque
         and setting.extra.async_scheduling
         and (speculative is None or speculative.method != "ngram"),
         hybrid_kv_cache_manager=setting.extra.hybrid_kv_cache_manager,
-        has_kv_connector=goal.cpu_tier_bytes is not None or goal.disk_tier_path is not None,
+        has_kv_connector=goal.cpu_tier_bytes is not None or setting.extra.has_kv_connector,
         block_size=goal.block_size,
         default_block_size=block_size,
         min_kernel_block_size=kernel_block_size,
         force_fp32_state=is_cpu,
         gdn_flashinfer_prefill=prefills_on_flashinfer(model, machine.gpu),
+        **setting.extra.cache_fields,
     )
 
 

@@ -3,7 +3,7 @@ travels untouched.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from longreach.engine.arguments import Arguments, split_arguments
@@ -60,20 +60,35 @@ _UNCOUNTED = {
     "--kv-offloading-size": ("the tier would stand in no number", "give --cpu-tier before the dashes"),
     "--prefill-context-parallel-size": ("GPUs are shared out without it", "give --tp or --dcp before the dashes"),
     "--disable-sliding-window": ("windows are counted as windows", _BY_HAND),
-    "--mamba-cache-dtype": ("recurrent state is counted in the release's own type", _BY_HAND),
-    "--mamba-ssm-cache-dtype": ("recurrent state is counted in the release's own type", _BY_HAND),
-    "--mamba-cache-mode": ("recurrent state is counted in the mode that the release picks", _BY_HAND),
+    "--max-num-scheduled-tokens": ("chunks are counted at --max-num-batched-tokens", "lower that before the dashes"),
+    "--nnodes": ("one box is planned", "leave it out: longreach plans one box"),
     "--mamba-block-size": ("blocks of recurrent state are counted at the release's own size", _BY_HAND),
 }  # fmt: skip
 """Flags that change what is counted and that nothing here counts: why each would mislead, and what to do instead."""
 
 
+_STATE = ("--mamba-cache-mode", "--mamba-cache-dtype", "--mamba-ssm-cache-dtype")
+"""Flags without a field of EngineOptions that decide how much recurrent state is kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """What stands after `--`: fields of EngineOptions, and the words that are none."""
+    """What stands after `--`: fields of EngineOptions, and the words that are none. `state`: fields of KvCacheRequest by name."""
 
     fields: Mapping[str, Any]
     rest: tuple[str, ...] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def cache_fields(self) -> Mapping[str, Any]:
+        """Fields of KvCacheRequest that the words set beside those with a property of their own."""
+        skipped = self.fields.get("kv_cache_dtype_skip_layers")
+        return {**self.state, "kv_cache_dtype_skip_layers": tuple(skipped)} if skipped else self.state
+
+    @property
+    def has_kv_connector(self) -> bool:
+        """Whether a connector of another kind than the planned tiers is asked for."""
+        return any(word.partition("=")[0] == _CONNECTOR for word in self.rest)
 
     @property
     def async_scheduling(self) -> bool:
@@ -100,7 +115,8 @@ class Extra:
 def read_extra(words: Sequence[str], release: Release) -> Extra:
     """UsageError for what a plan option decides, for a secret, and for what vLLM's parser would refuse."""
     _refuse_secrets(words)
-    _refuse_uncounted(split_arguments((*_SERVE, *words), release))
+    split = split_arguments((*_SERVE, *words), release)
+    _refuse_uncounted(split)
     reading = read_command((*_SERVE, "MODEL", *words), (), release)
     raise_problems(reading.problems)
     fields: dict[str, Any] = {}
@@ -114,7 +130,9 @@ def read_extra(words: Sequence[str], release: Release) -> Extra:
         fields[flag.field] = value
         if flag.field == "cudagraph_mode":
             fields["compilation_extra"] = reading.options.compilation_extra
-    return Extra(fields, reading.options.extra_args)
+    named = {name: split.parsed.value(name) for name in _STATE}
+    state = {name.removeprefix("--").replace("-", "_"): value for name, value in named.items() if value is not None}
+    return Extra(fields, reading.options.extra_args, state)
 
 
 def _refuse_secrets(words: Sequence[str]) -> None:
@@ -166,7 +184,7 @@ def check_said_once(goal: Goal, extra: Extra) -> None:
         field: option for field, option in _ALSO.items() if field in extra.fields and getattr(goal, option) is not None
     }
     clashes = [(flag.name, twice[flag.field]) for flag in FLAGS if flag.field in twice and flag.key is None]
-    if goal.cpu_tier_bytes is not None and any(word.partition("=")[0] == _CONNECTOR for word in extra.rest):
+    if goal.cpu_tier_bytes is not None and extra.has_kv_connector:
         clashes.append((_CONNECTOR, "cpu_tier"))
     for name, option in clashes:
         given = f"--{option.replace('_', '-')}"
