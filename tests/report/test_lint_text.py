@@ -1,6 +1,7 @@
 """The mended command as a script: untouched words as the source spells them, what stood around them kept."""
 
 import pytest
+from tests.accuracy.commands import CommandLine, read_lines
 
 from longreach.engine.launchfiles.recognise import find_commands
 from longreach.engine.options import ServeCommand
@@ -36,7 +37,6 @@ UNTOUCHED = {
     "redirections": 'vllm serve m > "log_$port.txt" 2>&1 < /dev/null &',
     "pipe": "vllm serve m 2>&1 | tee -a logs/$(date +%F).log &",
     "text for input": 'vllm serve m >& log <<< "$X"',
-    "quote in a default": 'vllm serve m --served-model-name "${N:-it\'s}"',
     "option of another program": "docker exec -e A=1 box vllm serve m",
     "expression of a template": "vllm serve ${{ matrix.model }} --tp ${{ x }}",
     "processes": "vllm serve m > >(tee log) 2>> e",
@@ -98,3 +98,10 @@ def test_what_cannot_stay_on_the_line_is_said(script: str, said: str) -> None:
     (found,) = find_commands(script, "a.sh")
     assert found.source.left_out == (said,)
     assert found.source.after == ""
+
+
+@pytest.mark.parametrize("line", [line for line in read_lines() if line.argv is not None], ids=lambda line: line.id)
+def test_a_published_line_printed_as_it_was_spelled_is_found_again(line: CommandLine) -> None:
+    for found in find_commands(line.command):
+        (again,) = find_commands(render_open_shell(ServeCommand(found.argv, found.env), found.source), "a.sh")
+        assert (again.argv, dict(again.env)) == (found.argv, dict(found.env))

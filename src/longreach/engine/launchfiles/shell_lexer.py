@@ -89,7 +89,6 @@ _IN_DOUBLE = re.compile(
 )
 _CLOSERS = {"${": "}", "$(": ")", "<(": ")", ">(": ")", "`": "`", '"': '"'}
 _NESTED = re.compile(r"""\\.|'[^']*'|\$\{|\$\(|[(){}`"]""", re.DOTALL)
-_NESTED_IN_QUOTES = re.compile(r"""\\.|\$\{|\$\(|[(){}`"]""", re.DOTALL)  # a ' in "${A:-it's}" quotes nothing
 _MOST_EXPRESSION = 500
 _MAX_DOCUMENTS = 50  # here-documents that one line may begin
 _ARRAY_HEAD = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -262,7 +261,7 @@ class _Lexer:
 
     def _substitution(self, opener: str, start: int, *, is_quoted: bool) -> None:
         """`${...}`, `$(...)` and backticks, kept as written; one that is never closed is text."""
-        end = None if opener in self.unclosed else self._closing(opener, start + len(opener), is_quoted=is_quoted)
+        end = None if opener in self.unclosed else self._closing(opener, start + len(opener))
         if self.text.startswith("${{", start):  # an expression of a workflow, put in before a shell sees it
             end = self.text.find("}}", start) + 2 if self.text.find("}}", start, start + _MOST_EXPRESSION) > 0 else end
         self.position = start + len(opener) if end is None else end
@@ -270,10 +269,9 @@ class _Lexer:
             self.unclosed.add(opener)
         self.pieces.append(Piece(self.text[start : self.position], "plain" if end is None else "variable", is_quoted))
 
-    def _closing(self, opener: str, position: int, *, is_quoted: bool) -> int | None:
+    def _closing(self, opener: str, position: int) -> int | None:
         expected = [_CLOSERS[opener]]
-        nested = _NESTED_IN_QUOTES if is_quoted and opener == "${" else _NESTED
-        for match in nested.finditer(self.text, position):
+        for match in _NESTED.finditer(self.text, position):
             mark = match[0]
             if mark == expected[-1]:
                 expected.pop()
