@@ -29,6 +29,14 @@ def fixed(asked: WrittenCommand) -> FixedCommand:
     return fix_command(command, asked.release, Surroundings(model=asked.model, machine=asked.machine))
 
 
+_LONG = "--max-model-len 131072"
+_SHORT = '{"rope_type":"yarn","factor":2.0,"original_max_position_embeddings":32768}'
+_SHORT_OVER = (
+    '--hf-overrides \'{"rope_parameters":{"rope_type":"yarn","rope_theta":1000000,"factor":2.0,'
+    '"original_max_position_embeddings":32768},"max_position_embeddings":65536}\''
+)
+
+
 def cases() -> Iterator[tuple[str, WrittenCommand, str]]:
     yield "tp_not_dividing_heads", line("qwen3.8-27b", "-tp 16"), "--tensor-parallel-size 8"
     yield "tp_not_dividing_heads", line("gemma-3-27b", "-tp 3"), "--tensor-parallel-size 2"
@@ -84,6 +92,8 @@ def cases() -> Iterator[tuple[str, WrittenCommand, str]]:
     yield "hf_override_wrong_level", line("qwen3.6-27b", f"--hf-overrides '{_OLD_ROPE}'", "0.11.0"), ""
     yield "nested_override_unsupported", line("mistral-small-3.1-24b", f"--hf-overrides '{_NESTED}'", "0.10.2"), ""
     yield "visible_devices_below_world_size", written("CUDA_VISIBLE_DEVICES=0,1 m -tp 4"), "--tensor-parallel-size 2"
+    yield "yarn_factor_too_small", line("qwen3-8b", f"--rope-scaling '{_SHORT}' {_LONG}", "0.10.2"), '"factor":4.0'
+    yield "yarn_factor_too_small", line("qwen3-8b", f"{_SHORT_OVER} {_LONG}"), '"max_position_embeddings":131072'
     yield "value_out_of_range", written("m --gpu-memory-utilization 95"), "--gpu-memory-utilization 0.9"
     yield "spec_method_missing", line("qwen3.6-27b", f"--speculative-config '{_DEPTH}'"), '"method":"mtp"'
     yield "spec_method_missing", line("qwen3-32b", f"--speculative-config '{_DEPTH}'"), ""

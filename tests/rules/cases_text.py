@@ -30,9 +30,7 @@ CASES: tuple[Case[WrittenCommand], ...] = (
         "docker run --entrypoint vllm vllm/vllm-openai:v0.32.0 serve org/m",
         "docker run rocm/vllm vllm serve org/m",
     ),
-    _case(
-        "LR921", "docker run my/server serve org/m --max-model-len 8k", "docker run my/vllm org/m --max-model-len 8k"
-    ),
+    _case("LR921", "docker run my/vllm serve org/m --max-model-len 8k", "docker run my/vllm org/m --max-model-len 8k"),
     _case(
         "LR922",
         "image: my/server\ncommand: ['vllm serve org/m --port 80']",

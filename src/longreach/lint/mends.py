@@ -5,8 +5,8 @@ An edit from here gives up as little as it can of what the command asks for, so 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from math import ceil
 
-from longreach.engine.checks import check_values
 from longreach.engine.flag_values import write_value
 from longreach.engine.parsing.json_repair import repair_json
 from longreach.engine.parsing.successors import find_successor
@@ -25,6 +25,7 @@ _OFFLOAD = ("--kv-transfer-config", "--kv-offloading-size", "--kv-offloading-bac
 _MANAGER_OFF = "--disable-hybrid-kv-cache-manager"
 _TOOLS = ("--tool-call-parser", "--enable-auto-tool-choice")
 _REASONING = ("--reasoning-parser", "--enable-reasoning")
+_MOST_SPLIT = 64
 _ROPE_DICTS = ("rope_scaling", "rope_parameters")
 
 
@@ -49,7 +50,7 @@ def _without(*names: str) -> Mends:
 
 
 def _smaller_splits(written: WrittenCommand) -> Iterator[Edit]:
-    for size in range(written.options.tensor_parallel_size - 1, 0, -1):
+    for size in range(min(written.options.tensor_parallel_size - 1, _MOST_SPLIT), 0, -1):
         yield set_flag("--tensor-parallel-size", str(size))
 
 
@@ -102,13 +103,6 @@ def _without_unread_rope(written: WrittenCommand) -> Iterator[Edit]:
     yield set_flag("--hf-overrides", write_value(kept)) if kept else remove_flag("--hf-overrides")
 
 
-def _values_in_range(written: WrittenCommand) -> Iterator[Edit]:
-    for problem in check_values(written.options):
-        name, *values = problem.fix.split()
-        if name.startswith("--") and len(values) == 1:
-            yield set_flag(name, *values)
-
-
 def _mtp_or_no_drafts(written: WrittenCommand) -> Iterator[Edit]:
     if written.model is not None and "mtp" in written.model.spec_methods:
         yield set_flag(_SPECULATION, write_value({"method": "mtp", **(written.speculative or {})}))
@@ -140,6 +134,23 @@ def _with_rope_type(part: Mapping[str, object]) -> dict[str, object]:
     return inner
 
 
+def _longer_yarn(written: WrittenCommand) -> Iterator[Edit]:
+    """The factor, in quarters, that reaches the length asked for."""
+    length = written.options.max_model_len
+    for name in ("--rope-scaling", "--hf-overrides"):
+        found = written.parsed.json(name)
+        if found is not None and length is not None:
+            yield set_flag(name, write_value(_with_factor(found, length)))
+
+
+def _with_factor(part: Mapping[str, object], length: int) -> dict[str, object]:
+    inner = {key: _with_factor(value, length) if isinstance(value, Mapping) else value for key, value in part.items()}
+    factor, original = inner.get("factor"), inner.get("original_max_position_embeddings")
+    if isinstance(factor, int | float) and isinstance(original, int) and original > 0:
+        inner["factor"] = max(factor, ceil(4 * length / original) / 4)
+    return inner
+
+
 _BY_CAUSE: Mapping[str, Mends] = {
     "fp8_blocks_split": _smaller_splits,
     "offload_hybrid_no_hma": _without(*_OFFLOAD, _MANAGER_OFF),
@@ -154,7 +165,7 @@ _BY_CAUSE: Mapping[str, Mends] = {
     "rope_type_missing": _renamed_rope_type,
     "removed_flag": _rope_with_its_quotes,
     "visible_devices_below_world_size": _smaller_splits,
-    "value_out_of_range": _values_in_range,
+    "yarn_factor_too_small": _longer_yarn,
     "spec_method_missing": _mtp_or_no_drafts,
     "max_len_over_derived": _native_length,
     "hf_override_wrong_level": _without_unread_rope,

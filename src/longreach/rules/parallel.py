@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from longreach.engine.options import EngineOptions
 from longreach.model.spec import (
     AttentionLayer,
     GatedDeltaNetLayer,
@@ -205,14 +206,23 @@ def more_workers_than_gpus(deployment: Deployment) -> Iterator[Diagnosis]:
     if needed <= machine.num_gpus:
         return
     most = machine.num_gpus // (options.pipeline_parallel_size * options.data_parallel_size)
+    fewer = None if deployment.others else _fewer_gpus(deployment, most) or one_engine(deployment)
     yield Diagnosis(
         f"{needed} GPUs are asked for and the machine has {machine.num_gpus}",
         f"tensor {deployment.tp_size} x pipeline {options.pipeline_parallel_size} x data {options.data_parallel_size}"
         + (f", beside {len(deployment.others)} other instances" if len(deployment.others) > 1 else "")
         + (", beside another instance" if len(deployment.others) == 1 else ""),
-        "lower --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size",
-        None if deployment.others else _fewer_gpus(deployment, most) or one_engine(deployment),
+        "lower --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size"
+        if fewer is None
+        else f"set {_as_flags(fewer, options)}",
+        fewer,
     )
+
+
+def _as_flags(remedy: Remedy, options: EngineOptions) -> str:
+    """The sizes that a remedy changes, as words of a command."""
+    changed = ((name, value) for name, value in remedy.changes if getattr(options, name) != value)
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in changed)
 
 
 def one_engine(deployment: Deployment) -> Remedy | None:
