@@ -43,3 +43,10 @@ def test_mended_offload_keeps_its_threads_where_they_count() -> None:
     fixed = fix_command(command(f"m {TIERS}"), get_release("0.32.0"))
     assert '"secondary_tiers":[{"type":"fs","root_dir":"/kv","n_read_threads":32}]' in fixed.report.command.argv[-1]
     assert '"spec_name":"TieringOffloadingSpec"' in fixed.report.command.argv[-1]
+
+
+def test_choices_that_run_are_left_to_their_user() -> None:
+    line = "m --no-enable-prefix-caching --no-scheduler-reserve-full-isl --reasoning-parser qwen33"
+    fixed = fix_command(command(line), get_release("0.32.0"))
+    assert {"--no-enable-prefix-caching", "--no-scheduler-reserve-full-isl"} <= set(fixed.report.command.argv)
+    assert [finding.code for finding in fixed.mended] == ["LR930"]

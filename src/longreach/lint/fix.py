@@ -16,7 +16,7 @@ _MOST_EDITS = 60  # more than any command has flags that are wrong
 
 
 def fix_command(command: ServeCommand, release: Release, around: Surroundings = UNKNOWN) -> FixedCommand:
-    """Mend errors and warnings for this release, gravest first; advice is left to the reader."""
+    """Mend what fails or does nothing in this release, gravest first; what runs as it says is left to the reader."""
     report = lint_command(command, release, around)
     mended: list[Finding] = []
     while len(mended) < _MOST_EDITS:
@@ -52,7 +52,9 @@ def _mended(
 
 
 def _own_edits(finding: Finding, written: WrittenCommand) -> tuple[Edit, ...]:
-    edit = None if finding.severity == "advice" else finding.edit or _edit_of(finding, written)
+    """None for what runs as the user asked and could be better: that choice is theirs."""
+    fails = finding.severity == "error" or (finding.severity == "warning" and finding.outcome is not None)
+    edit = finding.edit or _edit_of(finding, written) if fails else None
     return () if edit is None else (edit,)
 
 
