@@ -96,7 +96,7 @@ def test_a_config_that_is_not_here_is_said_to_be_unread(longreach: Longreach) ->
 
 def test_every_release_is_tried_for_the_first_commands_only(longreach: Longreach, tmp_path: Path) -> None:
     path = tmp_path / "many.sh"
-    path.write_text("\n".join(" ".join(GOOD) for _ in range(22)))
+    path.write_text("\n".join(f"{' '.join(GOOD)} --port {port}" for port in range(8000, 8022)))
     out = longreach("lint", str(path))[1]
     assert out.count("free of errors on") == 20
     assert "for the first 20 of 22 commands" in out
@@ -108,6 +108,21 @@ def test_the_mended_command_keeps_the_spelling_of_a_script(longreach: Longreach,
     out = longreach("lint", "--fix", str(path))[1]
     script = " ".join(line.strip(" \\") for line in out.splitlines() if not line.startswith("#"))
     assert script == "nohup vllm serve ~/m --api-key 'a$b' \"$@\" --max-model-len 8192 > log 2>&1 &"
+
+
+def test_a_long_command_in_one_word_is_no_file_name(longreach: Longreach) -> None:
+    code, out, _ = longreach("lint", " ".join(GOOD) + " --served-model-name " + "x" * 5000)
+    assert code == 0
+    assert out.splitlines()[-1].startswith("free of errors")
+    assert longreach("lint", "--", "vllm", "serve", "/" + "m" * 5000, "--config", "c" * 5000 + ".yaml")[0] == 0
+
+
+def test_a_command_that_stands_twice_is_named_at_both_lines(longreach: Longreach, tmp_path: Path) -> None:
+    path = tmp_path / "twice.sh"
+    path.write_text(f"{' '.join(BAD)}\n{' '.join(BAD)}\n")
+    commands = json.loads(longreach("lint", "--json", str(path))[1])["commands"]
+    assert [item["where"] for item in commands] == ["line 1", "line 2"]
+    assert commands[0]["findings"] == commands[1]["findings"]
 
 
 def test_json_keeps_its_contract(longreach: Longreach) -> None:

@@ -4,7 +4,7 @@ import codecs
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longreach.cli.planning import find_machine
@@ -54,7 +54,7 @@ def read_commands(words: Sequence[str]) -> tuple[FoundCommand, ...]:
         return (find_in_words(words),)
     if words[0] == "-":
         return find_commands(_decode(_read_stdin(), "stdin"), "stdin")
-    if " " in words[0].strip() and not Path(words[0]).exists():
+    if " " in words[0].strip() and not _is_file(words[0]):
         return find_commands(words[0], "the command line")
     return find_commands(_read_text(Path(words[0])), words[0])
 
@@ -89,35 +89,60 @@ def _decode(content: bytes, name: str) -> str:
 
 def judge_all(commands: Sequence[FoundCommand], given: Given, *, fix: bool) -> list[JudgedCommand]:
     """The verdict on each command of a file; every release is tried for the first ones only, as each takes its time."""
-    judged = []
-    for number, found in enumerate(commands):
-        every = given.release is None and number < _MOST_JUDGED
-        judged.append(judge(found, given, fix=fix, every_release=every))
-    return judged
+    session = _Session(given, _machine(given), fix=fix)
+    return [
+        session.judge(found, every_release=given.release is None and number < _MOST_JUDGED)
+        for number, found in enumerate(commands)
+    ]
 
 
-def judge(found: FoundCommand, given: Given, *, fix: bool, every_release: bool) -> JudgedCommand:
-    """The verdict on one command; with `fix` the command that works as well."""
-    release = _release(given, found)
-    command = command_for(ServeCommand(found.argv, found.env), found, release)
-    parsed = parse_arguments(command.argv, get_registry(release.version))
-    settings = parsed.value("--config")
-    path = given.config_file or (Path(settings) if settings is not None and Path(settings).is_file() else None)
-    around = Surroundings(
-        model=_model(given, parsed.model),
-        machine=_machine(given),
-        config=_config(path) if path is not None else None,
-        found=found,
-    )
-    report = lint_command(command, release, around)
-    return JudgedCommand(
-        where=_where(found),
-        report=report,
-        releases=judge_releases(command, around) if every_release else (),
-        fixed=fix_command(command, release, around) if fix else None,
-        found=found,
-        unread=(f"--config {settings}",) if settings is not None and path is None else (),
-    )
+class _Session:
+    """What the commands of one file share: the machine, models that are read once, verdicts on commands that stand there twice."""
+
+    def __init__(self, given: Given, machine: Machine | None, *, fix: bool) -> None:
+        self.given, self.machine, self.fix = given, machine, fix
+        self.models: dict[str | None, ModelSpec | None] = {}
+        self.known: dict[FoundCommand, JudgedCommand] = {}
+
+    def judge(self, found: FoundCommand, *, every_release: bool) -> JudgedCommand:
+        """The verdict on one command; with `fix` the command that works as well."""
+        same = replace(found, line=1)
+        if same not in self.known:
+            self.known[same] = self._judge(found, every_release=every_release)
+        return replace(self.known[same], where=_where(found))
+
+    def _judge(self, found: FoundCommand, *, every_release: bool) -> JudgedCommand:
+        release = _release(self.given, found)
+        command = command_for(ServeCommand(found.argv, found.env), found, release)
+        parsed = parse_arguments(command.argv, get_registry(release.version))
+        settings = parsed.value("--config")
+        path = self.given.config_file or (Path(settings) if settings is not None and _is_file(settings) else None)
+        around = Surroundings(
+            model=self._model(parsed.model),
+            machine=self.machine,
+            config=_config(path) if path is not None else None,
+            found=found,
+        )
+        return JudgedCommand(
+            report=lint_command(command, release, around),
+            releases=judge_releases(command, around) if every_release else (),
+            fixed=fix_command(command, release, around) if self.fix else None,
+            found=found,
+            unread=(f"--config {settings}",) if settings is not None and path is None else (),
+        )
+
+    def _model(self, name: str | None) -> ModelSpec | None:
+        if name not in self.models:
+            self.models[name] = _model(self.given, name)
+        return self.models[name]
+
+
+def _is_file(name: str) -> bool:
+    """Whether a word names a file; a whole command does not, and is too long for a name."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _release(given: Given, found: FoundCommand) -> Release:
@@ -146,7 +171,7 @@ def _model(given: Given, name: str | None) -> ModelSpec | None:
     if name is None:
         return None
     match = recognise_model(name)
-    is_here = (Path(name) / "config.json").is_file()
+    is_here = _is_file(f"{name}/config.json")
     with contextlib.suppress(
         UnknownModelError
     ):  # its KV cache is not understood: what its config would tell stays unsaid
