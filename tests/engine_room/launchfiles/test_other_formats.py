@@ -72,6 +72,10 @@ def test_computed_words_of_python_and_of_a_workflow_stay_open() -> None:
     )  # fmt: skip
 
 
+def test_a_dockerfile_says_nothing_of_how_its_container_is_run() -> None:
+    assert only('FROM vllm/vllm-openai\nCMD ["m"]').format == "dockerfile"
+
+
 def test_every_stage_of_a_dockerfile_has_its_command() -> None:
     text = 'FROM vllm/vllm-openai:v0.32.0 AS a\nCMD ["a"]\nFROM nginx\nCMD ["serve"]\nFROM vllm/vllm-openai:v0.8.5\nCMD ["b"]\n'
     assert [(found.argv[0], found.argv[-1]) for found in find_commands(text)] == [("vllm", "a"), ("python3", "b")]

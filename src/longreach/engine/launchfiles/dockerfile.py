@@ -60,7 +60,7 @@ def _containers(stage: _Stage | None) -> Iterator[Container]:
     is_shell = stage.entrypoint is not None and stage.entrypoint[:2] == _SHELL
     args = () if is_shell or stage.args is None else stage.args
     env = tuple(stage.env.items())
-    yield Container(stage.image, stage.entrypoint, args, env, format="docker", line=stage.line)
+    yield Container(stage.image, stage.entrypoint, args, env, format="dockerfile", line=stage.line)
 
 
 def _form(rest: str) -> tuple[str, ...]:

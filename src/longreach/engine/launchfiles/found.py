@@ -5,7 +5,7 @@ from typing import Literal
 
 from longreach.engine.launchfiles.spelling import NO_SOURCE, SourceLine
 
-LaunchFormat = Literal["words", "shell", "docker", "compose", "kubernetes", "systemd"]
+LaunchFormat = Literal["words", "shell", "docker", "dockerfile", "compose", "kubernetes", "systemd"]
 
 Entry = Literal["vllm serve", "api_server", "image"]
 """What starts: `vllm serve`, the api_server module, or whichever of the two the image's entry point is."""

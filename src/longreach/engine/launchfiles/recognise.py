@@ -195,7 +195,7 @@ def _of_makefile(text: str) -> Iterator[FoundCommand]:
 
 def _of_python(text: str) -> Iterator[FoundCommand]:
     for command in read_python(text):
-        around = Surroundings("shell" if command.is_script else "words", command.line)
+        around = Surroundings("shell", command.line)
         if command.is_script and mentions_server(command.words[0]):
             yield from commands_of_script(command.words[0], around)
         elif not command.is_script:
