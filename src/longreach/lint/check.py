@@ -47,7 +47,9 @@ def lint_command(command: ServeCommand, release: Release, around: Surroundings =
     return LintReport(
         command=command,
         release=release.version,
-        findings=tuple(sorted(findings, key=_urgency)),
+        findings=tuple(
+            sorted((finding for finding in findings if not _beside_the_point(finding, around)), key=_urgency)
+        ),
         model=around.model.name if around.model is not None else None,
         gpus=_gpus(around.machine),
         kv_cache=deployment.capacity if deployment is not None else None,
@@ -95,6 +97,13 @@ def _refused_words(parsed: ParsedCommand) -> set[int]:
     uses += [use for use in parsed.uses if find_misfit(use) is not None]
     groups = [problem.positions for problem in refused] + [use.positions for use in uses]
     return {place for places in groups for place in places}
+
+
+def _beside_the_point(finding: Finding, around: Surroundings) -> bool:
+    """A server in a container has to listen on every interface of it; who reaches those is decided outside."""
+    found = around.found
+    contained = found is not None and found.format in ("docker", "compose", "kubernetes") and not found.host_network
+    return contained and finding.cause == "open_to_network"
 
 
 def _option_findings(written: WrittenCommand) -> list[Finding]:

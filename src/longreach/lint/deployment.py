@@ -99,10 +99,7 @@ def _options(written: WrittenCommand, model: ModelSpec, rope: RopeInForce | None
     options = written.options
     offload = options.offload or _offloading_size(written)
     path = model.rope.override_path if model.rope is not None else ()
-    host = (
-        options.host if written.parsed.named("--host") else EngineOptions(options.model).host
-    )  # the default needs no word
-    return replace(options, host=host, offload=offload, yarn=None if rope is None else rope.yarn(path))
+    return replace(options, offload=offload, yarn=None if rope is None else rope.yarn(path))
 
 
 def _offloading_size(written: WrittenCommand) -> OffloadOptions | None:

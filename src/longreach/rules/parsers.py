@@ -7,6 +7,7 @@ from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 
+_CHOSEN_BY_VLLM = "openai_gptoss"  # the config of gpt-oss sets it (0.10.2 to 0.33.0)
 _GENERATION = re.compile(r"([a-z]+?)[-_]?(\d+)")
 
 
@@ -71,7 +72,7 @@ def tool_parser_unset(deployment: Deployment) -> Iterator[Diagnosis]:
 def reasoning_parser_missing(deployment: Deployment) -> Iterator[Diagnosis]:
     """Thinking then arrives as answer text, and goes back as prompt."""
     options, known = deployment.options, deployment.model.reasoning_parsers
-    if not known or options.reasoning_parser:
+    if not known or options.reasoning_parser or known[0] == _CHOSEN_BY_VLLM:
         return
     yield Diagnosis(
         f"no reasoning parser is set; '{deployment.model.name}' uses '{known[0]}'",
