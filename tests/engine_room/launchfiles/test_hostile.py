@@ -36,7 +36,19 @@ def test_what_cannot_be_read_is_told(text: str, name: str, what: str) -> None:
     assert "longreach lint" in caught.value.fix or "render it first" in caught.value.fix
 
 
+NAMES = ["", "x.yaml", "a.sh", "u.service", "Dockerfile", "Makefile", "a.py"]
 NESTED = {
+    "one long word": "a" * 490_000,
+    "an image of one long line": "FROM " + "a" * 490_000,
+    "a definition of blanks": "x:\n\ty\nA =" + " " * 490_000 + "x",
+    "settings without a value": "[program:x]\nenvironment=" + "a" * 490_000,
+    "openers in a variable": "A=" + "'" + "${" * 40_000 + "'\nvllm serve $A",
+    "scripts below many variables": "env: {"
+    + ", ".join(f"A{n}: 1" for n in range(3_000))
+    + "}\n"
+    + "steps:\n"
+    + "- {run: vllm serve m}\n" * 1_500,
+    "deep Python": "import os\nx = " + "-" * 90_000 + "1",
     "subshells": "(A=1; " * 20_000 + "vllm serve m" + ")" * 20_000,
     "keys that hold themselves": "services:\n  v:\n    image: vllm/vllm-openai\n    environment:\n      ? &k [*k]\n      : 1",
     "values that hold themselves": "services:\n  v:\n    image: vllm/vllm-openai\n    environment: &e [*e, {<<: *e}]",
@@ -82,9 +94,7 @@ def test_no_damaged_text_makes_it_fall() -> None:
                 + text[at + chance.randint(0, 4) :]
             )
         try:
-            outcomes.add(
-                "found" if find_commands(text, chance.choice(["", "x.yaml", "a.sh", "u.service"])) else "nothing"
-            )
+            outcomes.add("found" if find_commands(text, chance.choice(NAMES)) else "nothing")
         except LongreachError as error:
             outcomes.add("told" if error.why and error.fix else "silent")
     assert outcomes == {"found", "told"}

@@ -10,7 +10,7 @@ from longreach.engine.launchfiles.parameters import Value, expand_text
 from longreach.engine.launchfiles.split_words import split_words
 
 DOCKERFILE = re.compile(
-    r"^[ \t]*FROM[ \t]+\S+[^\n]*\n(?:[^\n]*\n)*?[ \t]*(CMD|ENTRYPOINT|RUN|ENV|COPY)[ \t]", re.MULTILINE
+    r"^[ \t]*FROM[ \t]+\S[^\n]*\n(?:[^\n]*\n)*?[ \t]*(CMD|ENTRYPOINT|RUN|ENV|COPY)[ \t]", re.MULTILINE
 )
 _INSTRUCTION = re.compile(r"[ \t]*([A-Za-z]+)[ \t]+(.*)", re.DOTALL)
 _SHELL = ("/bin/sh", "-c")

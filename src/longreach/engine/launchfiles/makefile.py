@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from longreach.engine.launchfiles.parameters import Value
 
-MAKEFILE = re.compile(r"^[\w./%-]+[^\n=:]*::?(?!=)[^\n]*\n(?:[ \t]*#[^\n]*\n)*\t\S", re.MULTILINE)
-_DEFINITION = re.compile(r"(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*(\?|:{0,3}|\+)=[ \t]*(.*?)[ \t]*(?:#.*)?")
+MAKEFILE = re.compile(r"^[\w./%-][^\n=:]*::?(?!=)[^\n]*\n(?:#[^\n]*\n)*\t\S", re.MULTILINE)
+_DEFINITION = re.compile(r"(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*(\?|:{0,3}|\+)=(.*)")
 _REFERENCE = re.compile(r"\$\$|\$[({]([A-Za-z_]\w*)[)}]|\$@")
 
 
@@ -25,7 +25,7 @@ def read_makefile(text: str) -> Iterator[RecipeLine]:
     for line in text.split("\n"):
         match = None if line.startswith("\t") else _DEFINITION.fullmatch(line)
         if match is not None and not (match[2] == "?" and match[1] in values):
-            values[match[1]] = _expand(match[3], values)
+            values[match[1]] = _expand(match[3].partition(" #")[0].strip(), values)
     pending: list[str] = []
     first = 0
     for number, line in enumerate([*text.split("\n"), ""], start=1):

@@ -36,7 +36,10 @@ _READ = (
 )
 _KSERVE = re.compile(r"modelFormat:\s*(\{\s*)?name:\s*[\"']?huggingface")
 _NAMED = tuple(
-    map(re.compile, (r"vllm serve\b", r"vllm\.entrypoints[.\w]*", r"[\w./-]*vllm-openai\b[^\s\"']*", r"\bvllm\b"))
+    map(
+        re.compile,
+        (r"vllm serve\b", r"vllm\.entrypoints[.\w]*", r"[^\s\"']{0,80}vllm-openai\b[^\s\"']{0,80}", r"\bvllm\b"),
+    )
 )
 _DOCKER_NAME = re.compile(r"(^|/)(Dockerfile|Containerfile)[^/]*$|\.(Dockerfile|dockerfile)$")
 _MAKE_NAME = re.compile(r"(^|/)(GNUm|M|m)akefile$|\.mk$")

@@ -27,7 +27,7 @@ _MAX_EXPORTED = 200
 _MAX_NESTED = 200
 _PIPED = "what is piped into it"
 _PIPES = frozenset(("|", "|&"))
-_FIELD = re.compile(r"(?:\$\([^()]*\)|`[^`]*`|\$\{[^}]*\}|\S)+")  # a substitution holds its blanks
+_FIELD = re.compile(r"(?:\$\([^()]{0,500}\)|`[^`]{0,500}`|\$\{[^}]{0,500}\}|\S)+")  # a substitution holds its blanks
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 _HOME = re.compile(r"~[\w.-]*(?=/|\Z)")
 _NEVER_CLOSED = ("$(", "${", "`")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-_OPEN = re.compile(r"\$(?:\w+|[@*#?$!-]|\{[^}]*\}|\([^)]*\))")
+_OPEN = re.compile(r"\$(?:\w+|[@*#?$!-]|\{[^}]{0,500}\}|\([^)]{0,500}\))")
 _IN_DOUBLE_QUOTES = re.compile(r'([\\"`])')
 
 

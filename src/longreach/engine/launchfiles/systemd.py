@@ -12,7 +12,7 @@ from longreach.engine.launchfiles.split_words import split_words
 
 UNIT = re.compile(r"^\s*\[(Unit|Service|Container|Install|program:[^\]\n]+)\]\s*$|^ExecStart=", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\s*([A-Za-z]\w*)\s*=(.*)", re.DOTALL)
-_LISTED = re.compile(r"""([A-Za-z_]\w*)=("[^"]*"|'[^']*'|[^,\s]*)""")
+_LISTED = re.compile(r"""(?<!\w)([A-Za-z_]\w*)=("[^"]*"|'[^']*'|[^,\s]*)""")
 _PREFIXES = "@-:+!|"
 _VARIABLE = re.compile(r"\$\$|\$\{\w+\}|\$\w+")
 _QUADLET_OPTIONS = {  # of docker run

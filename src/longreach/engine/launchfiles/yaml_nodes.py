@@ -36,13 +36,13 @@ class Mapping:
 
     def get(self, key: str) -> yaml.Node | None:
         """The value under a key: its own, else one that is merged in."""
-        return next((value for node in self._layers() for name, value in _pairs(node) if name == key), None)
+        return next((value for node in self._layers() for name, value in own_pairs(node) if name == key), None)
 
     def pairs(self) -> dict[str, yaml.Node]:
         """Every key with its value, merged ones first."""
         found: dict[str, yaml.Node] = {}
         for node in reversed(list(self._layers())):
-            found.update((name, value) for name, value in _pairs(node) if name != "<<")
+            found.update((name, value) for name, value in own_pairs(node) if name != "<<")
         return found
 
     def _layers(self) -> Iterator[yaml.MappingNode]:
@@ -52,7 +52,7 @@ class Mapping:
             node = waiting.pop(0)
             seen += 1
             yield node
-            for name, value in _pairs(node):
+            for name, value in own_pairs(node):
                 if name == "<<":
                     waiting += [item for item in _listed(value) if isinstance(item, yaml.MappingNode)]
 
@@ -141,7 +141,7 @@ def _of_list(node: yaml.Node) -> Iterator[Mapping | tuple[Scalar, ...]]:
     yield from (Mapping(item) for item in as_items(node) if isinstance(item, yaml.MappingNode))
 
 
-def _pairs(node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node]]:
+def own_pairs(node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node]]:
     """Keys that are text, with their values; a key may be any node, even one that holds itself."""
     return ((str(key.value), value) for key, value in node.value if isinstance(key, yaml.ScalarNode))
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import yaml
 
 from longreach.engine.launchfiles.start import mentions_server
-from longreach.engine.launchfiles.yaml_nodes import Mapping, Scalar, as_mapping, as_scalar, as_scalars
+from longreach.engine.launchfiles.yaml_nodes import Mapping, Scalar, as_mapping, as_scalar, as_scalars, own_pairs
 
 _SCRIPTS = frozenset(
     (
@@ -23,6 +24,7 @@ _SCRIPTS = frozenset(
 )
 _ENVIRONMENTS = ("env", "envs", "environment", "variables")
 _MAX_NODES = 200_000
+_MAX_VARIABLES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,17 @@ def read_scripts(document: Mapping) -> Iterator[YamlScript]:
         if id(node) in seen or isinstance(node, yaml.ScalarNode):
             continue
         seen.add(id(node))
-        mapping = as_mapping(node)
-        if mapping is None:
+        if isinstance(node, yaml.SequenceNode):
             waiting += [(item, env) for item in reversed(node.value)]
             continue
-        env = env | _environment(mapping)
-        for name, value in mapping.pairs().items():
+        assert isinstance(node, yaml.MappingNode)
+        own = dict(own_pairs(node))
+        added = _environment(own)
+        env = dict(islice((env | added).items(), _MAX_VARIABLES)) if added else env
+        for name, value in own.items():
             if name in _SCRIPTS:
                 yield from _scripts(value, env)
-        waiting += [(value, env) for value in reversed(mapping.pairs().values())]
+        waiting += [(value, env) for value in reversed(own.values())]
 
 
 def _scripts(node: yaml.Node, env: dict[str, str]) -> Iterator[YamlScript]:
@@ -62,10 +66,10 @@ def _scripts(node: yaml.Node, env: dict[str, str]) -> Iterator[YamlScript]:
             yield YamlScript(line.text, line.line, tuple(env.items()))
 
 
-def _environment(mapping: Mapping) -> dict[str, str]:
+def _environment(own: dict[str, yaml.Node]) -> dict[str, str]:
     found: dict[str, str] = {}
     for key in _ENVIRONMENTS:
-        inner = mapping.mapping(key)
+        inner = as_mapping(own.get(key))
         for name, node in inner.pairs().items() if inner is not None else ():
             value = as_scalar(node)
             found[name] = f"${name}" if value is None else value.text
