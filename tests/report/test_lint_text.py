@@ -88,6 +88,8 @@ LEFT_OUT = {
     "ssh": ("ssh host 'vllm serve m' > log", "ssh host ... > log"),
     "container": ("docker run --gpus all vllm/vllm-openai m", "docker run --gpus all vllm/vllm-openai ..."),
     "loop behind it": ("vllm serve m | while read l; do :; done", "what it is piped into"),
+    "pipe behind its group": ("{ vllm serve m; } 2>&1 | tee log", "what stands behind its group"),
+    "loop in the background": ("while true; do vllm serve m; done &", "what stands behind its group"),
     "pipe before it": ("yes | vllm serve m", "what is piped into it"),
     "here-document": ("vllm serve m <<E\nx\nE", "the here-document that it reads"),
 }

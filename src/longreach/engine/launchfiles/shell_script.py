@@ -97,6 +97,7 @@ class _Reader:
 
     def run_lines(self) -> Iterator[RunLine]:
         pending: RunLine | None = None
+        last: RunLine | None = None
         ends = ""
         for statement in split_statements(self.text):
             self._follow_chain(pending, ends)
@@ -105,8 +106,10 @@ class _Reader:
                 ends = statement.ends
                 continue
             if pending is not None:
-                pending.ends = ends
+                pending.ends, last = ends, pending
                 yield pending
+            if last is not None and _is_piped_group(statement):
+                last.left_out.append("what stands behind its group")
             pending, ends = self._read(statement), statement.ends
             self._follow_scope(ends)
         if pending is not None:
@@ -388,6 +391,12 @@ def _only_appends(before: Value | None, now: Value | None) -> bool:
     if isinstance(before, tuple) and isinstance(now, tuple):
         return now[: len(before)] == before
     return isinstance(before, str) and isinstance(now, str) and now.startswith(before) and " " in now[len(before) :]
+
+
+def _is_piped_group(statement: Statement) -> bool:
+    """`} 2>&1 | tee log`, `done &`."""
+    is_end = bool(statement.words) and statement.words[0].plain in ("}", *_CLOSING)
+    return is_end and (bool(statement.redirections) or statement.ends in ("&", *_PIPES))
 
 
 def _is_stray_option(statement: Statement) -> bool:
