@@ -1,12 +1,14 @@
 """The command that works: edits made one at a time, each kept only if its finding is gone afterwards. Pure."""
 
+from collections import Counter
+
 from longreach.engine.command import render_flags
 from longreach.engine.options import ServeCommand
 from longreach.engine.release import Release
 from longreach.lint.check import UNKNOWN, Surroundings, lint_command, read_written, with_command
 from longreach.lint.edits import apply_edit
 from longreach.lint.mends import other_edits
-from longreach.lint.values import FixedCommand, LintReport
+from longreach.lint.values import FixedCommand, LintReport, Mend
 from longreach.rules.edit import Edit
 from longreach.rules.finding import Finding
 from longreach.rules.remedy import apply_remedy
@@ -18,15 +20,31 @@ _MOST_EDITS = 60  # more than any command has flags that are wrong
 def fix_command(command: ServeCommand, release: Release, around: Surroundings = UNKNOWN) -> FixedCommand:
     """Mend what fails or does nothing in this release, gravest first; what runs as it says is left to the reader."""
     report = lint_command(command, release, around)
-    mended: list[Finding] = []
-    while len(mended) < _MOST_EDITS:
+    mends: list[Mend] = []
+    while len(mends) < _MOST_EDITS:
         step = _step(report, release, around)
         if step is None:
             break
-        finding, report = step
-        around = with_command(around, report.command)
-        mended.append(finding)
-    return FixedCommand(report, tuple(mended))
+        finding, after = step
+        before, now = _words(report.command), _words(after.command)
+        mends.append(Mend(finding, gone=_without(before, now), come=_without(now, before)))
+        report, around = after, with_command(around, after.command)
+    return FixedCommand(report, tuple(mends))
+
+
+def _words(command: ServeCommand) -> tuple[str, ...]:
+    return (*(f"{name}={value}" for name, value in command.env), *command.argv)
+
+
+def _without(words: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """The words that the others do not have, each as often as it stands there more often."""
+    left = Counter(words) - Counter(others)
+    kept = []
+    for word in reversed(words):  # of equal words the last ones changed
+        if left[word] > 0:
+            left[word] -= 1
+            kept.append(word)
+    return tuple(reversed(kept))
 
 
 def _step(report: LintReport, release: Release, around: Surroundings) -> tuple[Finding, LintReport] | None:

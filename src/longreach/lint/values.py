@@ -26,11 +26,25 @@ class LintReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Mend:
+    """One edit that was kept: its finding, and the words that went and came, assignments of the environment included."""
+
+    finding: Finding
+    gone: tuple[str, ...]
+    come: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FixedCommand:
     """The command after every edit that made its finding vanish, and what no edit could mend."""
 
     report: LintReport  # of the mended command
-    mended: tuple[Finding, ...]
+    mends: tuple[Mend, ...]
+
+    @property
+    def mended(self) -> tuple[Finding, ...]:
+        """The findings that are gone."""
+        return tuple(mend.finding for mend in self.mends)
 
     @property
     def left(self) -> tuple[Finding, ...]:

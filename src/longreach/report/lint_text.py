@@ -7,7 +7,7 @@ from typing import Any
 
 from longreach.engine.launchfiles.spelling import NO_SOURCE, SourceLine, quote_open
 from longreach.engine.options import ServeCommand
-from longreach.lint.values import JudgedCommand, LintReport
+from longreach.lint.values import JudgedCommand, LintReport, Mend
 from longreach.report.findings_text import render_findings
 from longreach.report.style import Paint, printable
 from longreach.rules.finding import Finding
@@ -18,6 +18,7 @@ _OUTCOMES = {
     "no_effect": "vLLM accepts it, and it does not do what it says",
 }
 _MOST_SHOWN = 160
+_MOST_ALIKE = 60
 
 
 def render_judged(judged: JudgedCommand, paint: Paint, *, verbose: bool = False) -> str:
@@ -25,16 +26,41 @@ def render_judged(judged: JudgedCommand, paint: Paint, *, verbose: bool = False)
     report = judged.report
     lines = [_heading(report, judged.where, paint)]
     lines += render_findings(report.findings, paint, brief_advice=not verbose)
-    outcomes = dict.fromkeys(finding.outcome for finding in report.findings if finding.outcome is not None)
-    lines += [paint(f"  {_OUTCOMES[outcome]}: {_codes(report.findings, outcome)}", "dim") for outcome in outcomes]
-    capacity = report.kv_cache
-    if capacity is not None and capacity.starts:
-        held = f"{capacity.kv_capacity_tokens:,} tokens, {capacity.max_concurrency:.2f}x of max-model-len"
-        lines.append(f"KV cache: {held} ({capacity.certainty})")
+    sure = [item for item in report.findings if item.severity == "error" or item.outcome == "no_effect"]
+    outcomes = dict.fromkeys(finding.outcome for finding in sure if finding.outcome is not None)
+    lines += [paint(f"  {_OUTCOMES[outcome]}: {_codes(sure, outcome)}", "dim") for outcome in outcomes]
+    lines += _memory(report)
     lines += [f"not read: {printable(name)}; what it sets is not judged" for name in judged.unread]
-    if judged.releases:
-        lines.append(_spans(judged))
+    lines.append(_spans(judged) if judged.releases else _verdict(judged))
+    if any(finding.edit is not None or finding.remedy is not None for finding in sure):
+        lines.append(paint("to see the command that works: the same with --fix", "dim"))
     return "\n".join(lines)
+
+
+def _memory(report: LintReport) -> list[str]:
+    """The KV capacity, or why it was not counted: silence would read as praise."""
+    capacity = report.kv_cache
+    if capacity is None:
+        unknown = [name for name, known in (("the model", report.model), ("the GPUs", report.gpus)) if known is None]
+        why = f"{' and '.join(unknown)} {'are' if len(unknown) > 1 or 'the GPUs' in unknown else 'is'} not known"
+        return [f"KV cache: not counted, as {why if unknown else 'something that this line sets is not counted here'}"]
+    if not capacity.starts:
+        return []
+    held = f"{capacity.kv_capacity_tokens:,} tokens, {capacity.max_concurrency:.2f}x of max-model-len"
+    return [f"KV cache: {held} ({capacity.certainty})"]
+
+
+def _verdict(judged: JudgedCommand) -> str:
+    release = judged.report.release
+    return f"vLLM {release} does not run it" if judged.report.has_errors else _free(judged, release)
+
+
+def _free(judged: JudgedCommand, releases: str) -> str:
+    """`free of errors on vLLM 0.32.0`, and what was not looked at."""
+    unseen = ["what was not read"] if judged.unread else []
+    unseen += ["memory"] if judged.report.kv_cache is None else []
+    but = f" ({' and '.join(unseen)} not judged)" if unseen else ""
+    return f"free of errors on vLLM {releases}{but}"
 
 
 def _heading(report: LintReport, where: str, paint: Paint) -> str:
@@ -56,8 +82,7 @@ def _spans(judged: JudgedCommand) -> str:
         first if first == last else f"{first} and later" if last == newest else f"{first} to {last}"
         for first, last in spans
     ]
-    unless = ", but for what was not read," if judged.unread else ""
-    return f"free of errors{unless} on vLLM {', '.join(texts)}"
+    return _free(judged, ", ".join(texts))
 
 
 def render_fixed(judged: JudgedCommand) -> str:
@@ -66,12 +91,23 @@ def render_fixed(judged: JudgedCommand) -> str:
     assert fixed is not None
     where = f" of {printable(judged.where)}" if judged.where else ""
     lines = [f"# for vLLM {fixed.report.release}{where}"]
-    lines += [f"# mended {finding.code}: {printable(finding.what)}" for finding in fixed.mended]
+    for mend in fixed.mends:
+        lines.append(f"# mended {mend.finding.code}: {printable(mend.finding.what)}")
+        lines += [f"#          {sign} {_one_line(words)}" for sign, words in _changes(mend) if words]
     lines += [f"# left   {finding.code}: {printable(finding.what)}; {printable(finding.fix)}" for finding in fixed.left]
     source = _source(judged)
     lines += [f"# not read: {printable(name)}; what it sets is not judged" for name in judged.unread]
     lines += [f"# stands around it, not repeated here: {_one_line(part)}" for part in source.left_out]
     return "\n".join([*lines, render_open_shell(fixed.report.command, source)])
+
+
+def _changes(mend: Mend) -> tuple[tuple[str, str], ...]:
+    """What went and what came; of long words that begin alike the part that differs."""
+    gone, come = " ".join(mend.gone), " ".join(mend.come)
+    alike = next((place for place, (old, new) in enumerate(zip(gone, come, strict=False)) if old != new), 0)
+    if alike > _MOST_ALIKE:
+        gone, come = (f"... {text[alike - _MOST_ALIKE // 2 :]}" for text in (gone, come))
+    return ("-", gone), ("+", come)
 
 
 def _source(judged: JudgedCommand) -> SourceLine:
@@ -112,7 +148,9 @@ def _command_document(judged: JudgedCommand) -> dict[str, Any]:
             "env": dict(judged.fixed.report.command.env),
             "shell": render_open_shell(judged.fixed.report.command, _source(judged)),
             "left_out": _source(judged).left_out,
-            "mended": [finding_document(finding) for finding in judged.fixed.mended],
+            "mended": [
+                finding_document(mend.finding) | {"gone": mend.gone, "come": mend.come} for mend in judged.fixed.mends
+            ],
             "left": [finding_document(finding) for finding in judged.fixed.left],
         }
     return document
