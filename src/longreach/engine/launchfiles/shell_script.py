@@ -12,7 +12,8 @@ from longreach.engine.launchfiles.found import TextProblem
 from longreach.engine.launchfiles.parameters import Value, expand_reference
 from longreach.engine.launchfiles.shell_lexer import Piece, Redirection, Statement, Word, split_statements
 from longreach.engine.launchfiles.shell_mistakes import gap_problem, statement_problems
-from longreach.engine.launchfiles.spelling import SourceWord, joined, part_of, quote_open, spell
+from longreach.engine.launchfiles.shell_pieces import is_broken, spelled, split
+from longreach.engine.launchfiles.spelling import SourceWord, joined, quote_open, spell
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 _OPENING = frozenset(("if", "while", "until", "for", "case", "select"))
@@ -27,10 +28,8 @@ _MAX_EXPORTED = 200
 _MAX_NESTED = 200
 _PIPED = "what is piped into it"
 _PIPES = frozenset(("|", "|&"))
-_FIELD = re.compile(r"(?:\$\([^()]{0,500}\)|`[^`]{0,500}`|\$\{[^}]{0,500}\}|\S)+")  # a substitution holds its blanks
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 _HOME = re.compile(r"~[\w.-]*(?=/|\Z)")
-_NEVER_CLOSED = ("$(", "${", "`")
 
 
 @dataclass(slots=True)
@@ -324,14 +323,14 @@ class _Reader:
         for piece in word.pieces:
             value = self._value_of(piece)
             is_kept = piece.kind == "variable" and (value == piece.text or self._stays_one_word(piece, value))
-            is_as_written = is_as_written and (piece.kind != "variable" or is_kept) and not _is_broken(piece)
+            is_as_written = is_as_written and (piece.kind != "variable" or is_kept) and not is_broken(piece)
             if isinstance(value, tuple) or (piece.kind == "variable" and not piece.is_quoted and not is_kept):
-                parts = list(value) if isinstance(value, tuple) else _split(value)
+                parts = list(value) if isinstance(value, tuple) else split(value)
                 if parts:
                     fields += [joined([*(current or ()), parts[0]]), *parts[1:]]
                     current = [fields.pop()]
             else:
-                current = [*(current or ()), _spelled(piece, value, is_kept=is_kept)]
+                current = [*(current or ()), spelled(piece, value, is_kept=is_kept)]
         if current is None:
             return fields
         last = joined(current)
@@ -345,7 +344,7 @@ class _Reader:
 
     def _stays_one_word(self, piece: Piece, value: Value) -> bool:
         return self._is_from_outside(piece) and (
-            piece.is_quoted or (isinstance(value, str) and _split(value) == [value])
+            piece.is_quoted or (isinstance(value, str) and split(value) == [value])
         )
 
     def _value_of(self, piece: Piece) -> Value:
@@ -356,28 +355,6 @@ class _Reader:
             return piece.text
         self.budget -= sum(map(len, value)) if isinstance(value, tuple) else len(value)
         return value
-
-
-def _is_broken(piece: Piece) -> bool:
-    """Whether it begins a substitution that is never closed, which no shell takes."""
-    return piece.kind == "plain" and any(opener in piece.text for opener in _NEVER_CLOSED)
-
-
-def _split(value: str) -> list[str]:
-    """The fields of an unquoted variable."""
-    fields: list[str] = _FIELD.findall(value)
-    return [value] if fields == [value] else [part_of(value, text) for text in fields]
-
-
-def _spelled(piece: Piece, value: str, *, is_kept: bool) -> SourceWord:
-    """A piece of a word for use beside other pieces."""
-    if is_kept:
-        return SourceWord(value, f'"{piece.text}"' if piece.is_quoted else piece.text)
-    if piece.kind == "variable":
-        return SourceWord(value, spell(value))
-    if piece.kind == "quoted" or _is_broken(piece):
-        return SourceWord(value, shlex.quote(value) if value else "")
-    return SourceWord(value, value)
 
 
 def _put(variables: dict[str, Value], name: str, value: Value | None) -> None:
