@@ -37,10 +37,10 @@ def test_working_releases_are_told_as_spans() -> None:
     ("image", "arguments", "first"),
     [
         ("vllm/vllm-openai", "--model m", "0.8.5.post1"),
-        ("vllm/vllm-openai", "m", "0.10.0"),
+        ("vllm/vllm-openai", "m", "0.11.2"),
         ("mine/vllm", "m --max-model-len 4096", "0.8.5.post1"),
     ],
-    ids=["flag of both", "word that the module takes from 0.10 on", "either entry point"],
+    ids=["flag of both", "word that only vllm serve reads", "either entry point"],
 )
 def test_an_image_is_judged_by_the_entry_point_of_each_release(image: str, arguments: str, first: str) -> None:
     (found,) = find_commands(f"docker run {image} {arguments}")

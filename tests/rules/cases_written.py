@@ -199,7 +199,14 @@ _ENV = (
     ),
 )
 
+_MODULE = "python3 -m vllm.entrypoints.openai.api_server"
+
 _SERVING = (
+    Case(
+        written_serving.positional_model_on_module,
+        written(f"{_MODULE} org/m --port 80"),
+        (written(f"{_MODULE} --model org/m"), written(f"{_MODULE} org/m", "0.9.2"), written(f"{_MODULE} $MODEL")),
+    ),
     Case(
         written_serving.value_out_of_range,
         written("m --gpu-memory-utilization 95"),

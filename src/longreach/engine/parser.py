@@ -52,7 +52,9 @@ def parse_arguments(
     problems = explain_quoting(draft.problems, uses, argv, start)
     dropped = tuple(_dropped_keys(draft, config)) if path is not None and config is not None else ()
     model = draft.model or next((use.value for use in reversed(uses) if use.name == "--model"), None)
-    return ParsedCommand(entry, model, uses, problems, registry, path, config is not None, dropped)
+    return ParsedCommand(
+        entry, model, uses, problems, registry, path, config is not None, dropped, passed_over=draft.passed_over
+    )
 
 
 def _find_start(argv: Sequence[str]) -> tuple[Entry, int]:
@@ -78,6 +80,7 @@ class _Draft:
     is_serve: bool
     model: str | None = None
     names_model: bool = False  # it can be no bare word
+    passed_over: tuple[int, str] | None = None
     uses: list[Use] = field(default_factory=list)
     problems: list[ParseProblem] = field(default_factory=list)
 
@@ -210,6 +213,8 @@ def _take_model(draft: _Draft, words: Sequence[Word]) -> int:
     model = words[taken]
     if draft.is_serve:
         draft.model = model.text
+    elif model.positions:
+        draft.passed_over = model.positions[0], model.text
     if model.is_model_option:
         tokens, positions = draft.tokens((model,))
         draft.uses.append(Use(tokens, "--model", draft.registry.find("--model"), (model.text,), positions=positions))
@@ -306,10 +311,13 @@ def _count_meant(draft: _Draft, match: Match, words: Sequence[Word]) -> int:
 def _take_stray(draft: _Draft, words: Sequence[Word]) -> None:
     """Bare words that belong to nothing; an open variable may be anything, also several words, so none is judged beside it."""
     texts = [word.text for word in words]
+    named = any(word.partition("=")[0] == "--model" for word in draft.argv)
     if any(map(is_open, texts)) or (draft.model is not None and is_open(draft.model)):
         return
     positions = tuple(position for word in words for position in word.positions)
-    draft.problems.append(stray_words(texts, positions, draft.model, is_serve=draft.is_serve))
+    draft.problems.append(
+        stray_words(texts, positions, draft.model or (texts[0] if named else None), is_serve=draft.is_serve)
+    )
 
 
 def _check_uses(draft: _Draft) -> Iterable[ParseProblem]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from longreach.engine.backend_dtypes import backend_kv_dtypes
 from longreach.engine.checks import check_values
 from longreach.engine.flag_values import write_value
+from longreach.engine.parsing.parsed import is_open
 from longreach.engine.parsing.ranges import find_misfit
 from longreach.rules.edit import Edit, remove_flag
 from longreach.rules.rule import Diagnosis, rule
@@ -191,6 +192,30 @@ def slow_tokenizer_for_long_prompts(written: WrittenCommand) -> Iterator[Diagnos
 
 
 @rule(
+    "LR959",
+    "error",
+    "positional_model_on_module",
+    "the server module forgets a model without --model",
+    outcome="no_effect",
+    first="0.10.0",
+)
+def positional_model_on_module(written: WrittenCommand) -> Iterator[Diagnosis]:
+    """From 0.10 the module takes one bare word, for `vllm serve`'s sake, and does not look at it."""
+    passed_over = written.parsed.passed_over
+    if passed_over is None or is_open(passed_over[1]):
+        return
+    place, word = passed_over
+    named = written.parsed.model
+    served = repr(named) if named else "vLLM's own default"
+    yield Diagnosis(
+        f"{word!r} is taken and forgotten: the model is {served}",
+        "vllm.entrypoints.openai.api_server reads its model from --model alone; a bare word is for 'vllm serve'",
+        f"--model {word}" if named is None else f"remove {word!r}",
+        edit=Edit(set=() if named else (("--model", (word,)),), remove_words=(place,)),
+    )
+
+
+@rule(
     "LR967",
     "error",
     "value_out_of_range",
@@ -231,6 +256,7 @@ def weight_offload_on_cpu(written: WrittenCommand) -> Iterator[Diagnosis]:
 RULES: tuple[CommandRule, ...] = (
     weight_offload_on_cpu,
     value_out_of_range,
+    positional_model_on_module,
     partial_prefills_ignored,
     engine_keys_in_hf_overrides,
     rope_type_missing,

@@ -115,6 +115,8 @@ class ParsedCommand:
         str, ...
     ] = ()  # keys of the config file whose `false` is passed over, though the flag is on without it
 
+    passed_over: tuple[int, str] | None = None  # a bare word that the server module takes and forgets, and its place
+
     def named(self, name: str) -> tuple[Use, ...]:
         """All uses of one flag, by its canonical long name (or its spelling where the release lacks it)."""
         return tuple(use for use in self.uses if use.name == name)

@@ -136,6 +136,9 @@ def stray_words(texts: Sequence[str], positions: tuple[int, ...], model: str | N
     if "" in texts:
         why += "; an empty word is what a quoted variable without a value leaves"
     what = f"bare word{'s' if len(texts) > 1 else ''} {said!r} in the command"
+    if not is_serve and model is None and len(texts) == 1 and texts[0] and not texts[0].startswith("-"):
+        meant = ("--model", texts[0])  # nothing else names one
+        return ParseProblem("stray_word", what, why, shlex.join(meant), positions=positions, suggestion=meant)
     return ParseProblem("stray_word", what, why, f"remove {shlex.join(texts)}", positions=positions)
 
 
