@@ -16,6 +16,7 @@ from longreach.rules import (
     multimodal,
     outside_share,
     scheduler,
+    split_blocks,
     written_backend,
     written_drafts,
     written_hybrid,
@@ -59,6 +60,16 @@ _OFFLOAD = "--kv-offloading-backend native --kv-offloading-size 80"
 _LMCACHE = '--kv-transfer-config \'{"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}\''
 
 _DEPLOYMENTS = (
+    Case(
+        split_blocks.fp8_blocks_split,
+        deployed("Qwen/Qwen3-235B-A22B-FP8", "-tp 8"),
+        (
+            deployed("Qwen/Qwen3-235B-A22B-FP8", "-tp 8 --enable-expert-parallel"),
+            deployed("Qwen/Qwen3-235B-A22B-FP8", "-tp 4"),
+            deployed("RedHatAI/Qwen3-30B-A3B-FP8-dynamic", "-tp 4"),
+            deployed("Qwen/Qwen3-235B-A22B", "-tp 8"),
+        ),
+    ),
     Case(
         capacity.model_too_new,
         deployed("qwen3-vl-235b-a22b", "-tp 8", "0.10.2"),
@@ -331,17 +342,6 @@ _WEIGHTS = (
         written_weights.expert_parallel_without_experts,
         line("qwen2.5-0.5b", "-tp 2 --enable-expert-parallel"),
         (line("qwen3-30b-a3b", "-tp 2 --enable-expert-parallel"), line("qwen2.5-0.5b", "-tp 2")),
-    ),
-    Case(
-        written_weights.fp8_blocks_split,
-        line("Qwen/Qwen3-235B-A22B-FP8", "-tp 8"),
-        (
-            line("Qwen/Qwen3-235B-A22B-FP8", "-tp 8 --enable-expert-parallel"),
-            line("Qwen/Qwen3-235B-A22B-FP8", "-tp 4"),
-            line("Qwen/Qwen3-235B-A22B-FP8", "-tp $GPUS"),
-            line("RedHatAI/Qwen3-30B-A3B-FP8-dynamic", "-tp 4"),
-            line("Qwen/Qwen3-235B-A22B", "-tp 8"),
-        ),
     ),
     Case(
         written_weights.kernel_needs_float16,

@@ -17,6 +17,7 @@ from longreach.model.spec import ModelSpec
 from longreach.rules.connectors import hybrid_manager_is_off
 from longreach.rules.deployment import Deployment
 from longreach.rules.overrides import overrides_of
+from longreach.rules.parallel import experts_stay_whole
 from longreach.rules.written import WrittenCommand
 from longreach.sizing.kernels import kernel_block_sizes, prefills_on_flashinfer
 from longreach.sizing.kv_cache import size_kv_cache
@@ -57,6 +58,7 @@ _NOT_COUNTED = (
 )
 _MOVES_WEIGHTS = ("--cpu-offload-gb", "--offload-backend", "--load-format", "--enable-lora", "--offload-group-size")
 _HOST_DRAFTS = ("ngram", "suffix", "medusa", "mlp_speculator")
+_WHOLE_EXPERTS = "--enable-expert-parallel"
 _POOL = "--num-gpu-blocks-override"
 _OVERRIDE_IS_CHECKED_SINCE = (0, 20)  # before, the length is checked against what was measured
 _LARGE_CHUNK_SINCE = (0, 28)  # 16384 tokens on cards of 160 GiB and more
@@ -99,7 +101,11 @@ def _options(written: WrittenCommand, model: ModelSpec, rope: RopeInForce | None
     options = written.options
     offload = options.offload or _offloading_size(written)
     path = model.rope.override_path if model.rope is not None else ()
-    return replace(options, offload=offload, yarn=None if rope is None else rope.yarn(path))
+    words = options.extra_args
+    if written.parsed.is_on(_WHOLE_EXPERTS) and not experts_stay_whole(options):  # abbreviated, or in the config file
+        words = (*words, _WHOLE_EXPERTS)
+    yarn = None if rope is None else rope.yarn(path)
+    return replace(options, offload=offload, yarn=yarn, extra_args=words)
 
 
 def _offloading_size(written: WrittenCommand) -> OffloadOptions | None:

@@ -19,6 +19,7 @@ from longreach.plan.options import choose_options
 from longreach.plan.release_fit import fit_to_release, goal_for_release, with_older_rope
 from longreach.plan.settle import Settled
 from longreach.plan.speed import InstanceSpeed, forecast_instance
+from longreach.plan.split import WHOLE_EXPERTS, with_whole_experts
 from longreach.plan.tiers import concurrency_at_mean_input, planned_tiers, size_tiers
 from longreach.plan.values import Choice, InstancePlan
 from longreach.rules.concurrency import useful_max_num_seqs
@@ -70,6 +71,7 @@ def plan_instance(
     options, option_choices = choose_options(case.model, machine, goal, settled, decision.rope, decision.fit)
     probe = Deployment(model, machine, release, options, settled.max_model_len, 1, 1)
     options, lacking = fit_to_release(options, probe)
+    options, block_choices = _keep_experts_whole(replace(probe, options=with_extra(options, extra)))
     own_gpus = tuple(gpus[: settled.split.num_gpus]) if machine.device_type != "cpu" else ()
     drawn = _Drawn(
         case=case,
@@ -77,15 +79,26 @@ def plan_instance(
         settled=settled,
         rope=decision.rope,
         fit=decision.fit,
-        options=_on_gpus(with_extra(options, extra), own_gpus, machine),
+        options=_on_gpus(options, own_gpus, machine),
         gpus=own_gpus,
         tiers=size_tiers(decision.fit, goal, settled),
         speed=forecast_instance(case.model, machine, goal, settled, decision.fit),
     )
     left_out = {choice.option for choice in lacking}
     kept = tuple(choice for choice in option_choices if choice.option not in left_out)
-    choices = release_choices + decision.choices + settled.choices + decision.fit.choices + kept + lacking
+    choices = (
+        release_choices + decision.choices + settled.choices + decision.fit.choices + kept + lacking + block_choices
+    )
     return PlannedInstance(_told(named.name, drawn), _deployment(drawn), choices + drawn.speed.choices, case, decision)
+
+
+def _keep_experts_whole(probe: Deployment) -> tuple[EngineOptions, tuple[Choice, ...]]:
+    """Expert parallelism where the tensor parallel size would cut blocks of quantized experts."""
+    options = with_whole_experts(probe).options
+    if options == probe.options:
+        return options, ()
+    why = f"{probe.tp_size} GPUs would cut experts in the middle of a quantization block; it spreads whole ones"
+    return options, (Choice(WHOLE_EXPERTS, "on", why),)
 
 
 def _check_prompt(goal: Goal, max_model_len: int) -> None:

@@ -6,6 +6,7 @@ from longreach.model.spec import ModelSpec
 from longreach.plan.capacity import Fit
 from longreach.plan.goal import Goal
 from longreach.plan.settle import Settled
+from longreach.plan.split import reference_of
 from longreach.plan.values import Choice
 from longreach.sizing.values import RopePlan
 
@@ -57,19 +58,12 @@ def choose_options(
 
 
 def _reference(model: ModelSpec, goal: Goal) -> tuple[str, Choice | None]:
-    """What `vllm serve` is given: the user's path, the published checkpoint in this weight format, or the model itself."""
-    own = model.hf_id or model.name
-    if goal.model_path is not None:
-        return goal.model_path, None
-    if model.weights.checkpoint == own:
-        return own, None
-    if model.weights.checkpoint is not None:
-        why = f"the published checkpoint with {model.weights.quantization} weights"
-        return model.weights.checkpoint, Choice("--model-path", model.weights.checkpoint, why)
-    if model.weights.quantization == "none" or model.weights.quant_method is not None:
-        return own, None  # the config says so itself
-    why = f"no published {model.weights.quantization} checkpoint is known: name yours, or the command serves other weights"
-    return own, Choice("--model-path", own, why)
+    """What `vllm serve` is given, with a word where it is another checkpoint than the model's own."""
+    reference = reference_of(model, goal)
+    if goal.model_path is not None or reference in (model.hf_id, model.name):
+        return reference, None
+    why = f"the published checkpoint with {model.weights.quantization} weights"
+    return reference, Choice("--model-path", reference, why)
 
 
 def _offload(goal: Goal) -> OffloadOptions | None:

@@ -1,14 +1,20 @@
 """How a model is spread over the GPUs of one instance: the ways worth counting, the largest tensor parallel size first. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from longreach.engine.options import EngineOptions
+from longreach.engine.registry import get_registry
 from longreach.engine.release import Release
 from longreach.hardware.spec import Machine
 from longreach.model.spec import ModelSpec
 from longreach.plan.goal import Goal
 from longreach.rules.deployment import Deployment
-from longreach.rules.parallel import SPLIT_RULES, dcp_impossible
+from longreach.rules.finding import Finding
+from longreach.rules.parallel import SPLIT_RULES, dcp_impossible, quantization_group_split
+from longreach.rules.split_blocks import fp8_blocks_split
+
+WHOLE_EXPERTS = "--enable-expert-parallel"
+_BLOCK_RULES = (fp8_blocks_split, quantization_group_split)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,10 @@ def possible_splits(
     if goal.tp_size is not None:
         return (Split(goal.tp_size, pp_size, dp_size, goal.dcp_size or 1),)
     dcp_size = goal.dcp_size or 1
-    sizes = [size for size in range(num_gpus // (pp_size * dp_size), 1, -1) if _divides(model, machine, release, size)]
+    options = EngineOptions(reference_of(model, goal), data_parallel_size=dp_size, extra_args=goal.extra_args)
+    probe = Deployment(model, machine, release, options, 1, 1, 1)
+    even = [size for size in range(num_gpus // (pp_size * dp_size), 1, -1) if _divides(probe, size)]
+    sizes = [size for size in even if not cut_blocks(probe, size)] or [size for size in even if _may_load(probe, size)]
     sizes = [size for size in sizes if size % dcp_size == 0] or sizes
     largest = Split((*sizes, 1)[0], pp_size, dp_size, dcp_size)
     if goal.pp_size is not None or goal.dp_size is not None or dcp_size > 1:
@@ -63,9 +72,40 @@ def context_sizes(model: ModelSpec, machine: Machine, release: Release, goal: Go
     )
 
 
-def _divides(model: ModelSpec, machine: Machine, release: Release, tp_size: int) -> bool:
-    probe = _probe(model, machine, release, tp_size)
-    return not any(True for rule in SPLIT_RULES for _ in rule.check(probe))
+def reference_of(model: ModelSpec, goal: Goal) -> str:
+    """What `vllm serve` is given: the user's path, the published checkpoint in this weight format, or the model itself."""
+    return goal.model_path or model.weights.checkpoint or model.hf_id or model.name
+
+
+def with_whole_experts(deployment: Deployment) -> Deployment:
+    """The same with expert parallelism, where experts would be cut in the middle of a block and that alone mends it."""
+    if not any(True for rule in _BLOCK_RULES for _ in rule.check(deployment)):
+        return deployment
+    registry = get_registry(deployment.release.version)
+    if not deployment.model.is_moe or registry.find(WHOLE_EXPERTS) is None:
+        return deployment
+    options = replace(deployment.options, extra_args=(*deployment.options.extra_args, WHOLE_EXPERTS))
+    mended = replace(deployment, options=options)
+    return deployment if any(True for rule in _BLOCK_RULES for _ in rule.check(mended)) else mended
+
+
+def cut_blocks(probe: Deployment, tp_size: int) -> tuple[Finding, ...]:
+    """What is said of this size because blocks or groups of quantized weights are cut, whatever expert parallelism mends."""
+    sized = with_whole_experts(_sized(probe, tp_size))
+    return tuple(finding for rule in _BLOCK_RULES for finding in rule.check(sized))
+
+
+def _may_load(probe: Deployment, tp_size: int) -> bool:
+    """Groups of unknown size may survive the cut; blocks do not."""
+    return all(finding.severity != "error" for finding in cut_blocks(probe, tp_size))
+
+
+def _divides(probe: Deployment, tp_size: int) -> bool:
+    return not any(True for rule in SPLIT_RULES for _ in rule.check(_sized(probe, tp_size)))
+
+
+def _sized(probe: Deployment, tp_size: int) -> Deployment:
+    return replace(probe, options=replace(probe.options, tensor_parallel_size=tp_size))
 
 
 def _probe(model: ModelSpec, machine: Machine, release: Release, tp_size: int, dcp_size: int = 1) -> Deployment:

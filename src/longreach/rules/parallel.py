@@ -45,13 +45,18 @@ def _is_even(deployment: Deployment, tp: int) -> bool:
     model, options = deployment.model, deployment.options
     whole = {model.num_attention_heads, round_up(model.vocab_size, _VOCAB_PADDING)}
     whole |= {heads for heads, _ in _state_heads(deployment)}
-    if model.widths is not None and not _EXPERTS_STAY_WHOLE.intersection(options.extra_args):
+    if model.widths is not None and not experts_stay_whole(options):
         whole.add(model.widths.expert)
     return (
         all(size % tp == 0 for size in whole)
         and all(heads % tp == 0 or tp % heads == 0 for heads in _kv_heads(deployment))
         and tp % options.decode_context_parallel_size == 0
     )
+
+
+def experts_stay_whole(options: EngineOptions) -> bool:
+    """Whether expert parallelism spreads whole experts over the GPUs."""
+    return not _EXPERTS_STAY_WHOLE.isdisjoint(options.extra_args)
 
 
 def _kv_heads(deployment: Deployment) -> set[int]:
@@ -309,10 +314,9 @@ def _split_inputs(deployment: Deployment) -> Iterator[tuple[str, int]]:
     """(projection, its inputs) of those that TP cuts along their inputs."""
     model = deployment.model
     yield "the output projection", model.num_attention_heads * model.head_dim
-    has_whole_experts = "--enable-expert-parallel" in deployment.options.extra_args
     if model.widths is not None and model.widths.dense:
         yield "the feed-forward layers", _PADDED_WIDTHS.get(model.widths.dense, model.widths.dense)
-    if model.widths is not None and model.widths.expert and not has_whole_experts:
+    if model.widths is not None and model.widths.expert and not experts_stay_whole(deployment.options):
         yield "the experts", model.widths.expert
 
 

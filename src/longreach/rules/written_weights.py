@@ -1,11 +1,10 @@
-"""How a foreign command loads and spreads the weights: LR137, LR138, LR980 to LR986, LR997, LR999. Pure."""
+"""How a foreign command loads and spreads the weights: LR137, LR138, LR980 to LR986, LR999. Pure."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 
 from longreach.model.spec import ModelSpec
-from longreach.rules.edit import remove_flag, set_flag
+from longreach.rules.edit import remove_flag
 from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand
 
@@ -221,54 +220,6 @@ def expert_parallel_without_experts(written: WrittenCommand) -> Iterator[Diagnos
     )
 
 
-_BLOCK = 128  # rows and columns of one scale in block-wise FP8
-_BLOCK_PUBLISHERS = ("qwen/", "deepseek-ai/", "minimaxai/", "moonshotai/")  # whose FP8 checkpoints are block-wise
-
-
-@rule(
-    "LR997",
-    "error",
-    "fp8_blocks_split",
-    "the tensor parallel size cuts blocks of FP8 experts",
-    outcome="refused_at_start",
-)
-def fp8_blocks_split(written: WrittenCommand) -> Iterator[Diagnosis]:
-    """Each GPU's share of an expert must be whole blocks of 128; under expert parallelism experts stay whole."""
-    model, ways = written.model, _expert_ways(written)
-    if model is None or model.widths is None or ways is None or not _is_block_wise(written, model):
-        return
-    width = model.widths.expert
-    if width == 0 or width % ways or (width // ways) % _BLOCK == 0:
-        return
-    shared_is_split = bool(model.widths.shared) and (model.widths.shared // ways) % _BLOCK != 0
-    yield Diagnosis(
-        f"{ways} GPUs cut the {width}-wide FP8 experts of '{model.name}' into parts of {width // ways}",
-        f"vLLM stops: 'The output_size of gate's and up's weight = {width // ways} is not divisible by weight quantization "
-        f"block_n = {_BLOCK}.'",
-        "lower --tensor-parallel-size: the shared expert would be cut as well"
-        if shared_is_split
-        else "add --enable-expert-parallel, which keeps experts whole, or lower --tensor-parallel-size",
-        edit=None if shared_is_split else set_flag("--enable-expert-parallel"),
-    )
-
-
-def _is_block_wise(written: WrittenCommand, model: ModelSpec) -> bool:
-    """By the name as written: the catalogue's own checkpoint may stand for one of another publisher."""
-    name = (written.parsed.model or "").lower()
-    return model.weights.quantization == "fp8" and name.startswith(_BLOCK_PUBLISHERS)
-
-
-def _expert_ways(written: WrittenCommand) -> int | None:
-    """GPUs over which one expert is cut; None: not known."""
-    if written.parsed.is_on("--enable-expert-parallel"):
-        return 1
-    sizes = [
-        written.number(name) if written.parsed.named(name) else 1
-        for name in ("--tensor-parallel-size", "--data-parallel-size")
-    ]
-    return None if None in sizes else math.prod(size or 1 for size in sizes)
-
-
 @rule(
     "LR999",
     "error",
@@ -457,7 +408,6 @@ RULES: tuple[CommandRule, ...] = (
     gguf_beside_quantized_config,
     quantization_needs_newer_gpu,
     expert_parallel_without_experts,
-    fp8_blocks_split,
     kernel_needs_float16,
     float16_not_supported,
     remote_code_not_trusted,
