@@ -168,3 +168,13 @@ def test_files_without_a_command_say_so(longreach: Longreach, tmp_path: Path, co
     code, _, err = longreach("lint", str(path))
     assert code in (1, 2)
     assert "fix:" in err
+
+
+def test_the_model_of_a_config_file_is_the_model(longreach: Longreach, tmp_path: Path) -> None:
+    path = tmp_path / "serve.yaml"
+    path.write_text("model: Qwen/Qwen3-32B\ntensor-parallel-size: 6\n")
+    document = json.loads(
+        longreach("lint", "--json", "--vllm", "0.32.0", "--", "vllm", "serve", "--config", str(path))[1]
+    )
+    assert document["commands"][0]["model"] == "qwen3-32b"
+    assert "tp_not_dividing_heads" in {finding["cause"] for finding in document["findings"]}

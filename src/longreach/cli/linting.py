@@ -117,10 +117,12 @@ class _Session:
         parsed = parse_arguments(command.argv, get_registry(release.version))
         settings = parsed.value("--config")
         path = self.given.config_file or (Path(settings) if settings is not None and _is_file(settings) else None)
+        config = _config(path) if path is not None else None
+        named = config.get("model", config.get("model_tag")) if config is not None and parsed.model is None else None
         around = Surroundings(
-            model=self._model(parsed.model),
+            model=self._model(parsed.model or (named if isinstance(named, str) else None)),
             machine=self.machine,
-            config=_config(path) if path is not None else None,
+            config=config,
             found=found,
         )
         return JudgedCommand(
