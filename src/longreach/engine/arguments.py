@@ -1,6 +1,6 @@
 """An argv as the parser of `vllm serve` splits it, with the fields of EngineOptions that its flags fill. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longreach.engine.flags import MODEL, Flag, flag_named, registry_of
@@ -25,8 +25,11 @@ class Arguments:
     flags: tuple[Argument, ...]
 
 
-def split_arguments(argv: Sequence[str], release: Release) -> Arguments:
-    """Split `vllm serve MODEL ...` (or the api_server module's form); UsageError when argv starts no server."""
-    parsed = parse_arguments(argv, registry_of(release))
+def split_arguments(argv: Sequence[str], release: Release, config: Mapping[str, object] | None = None) -> Arguments:
+    """Split `vllm serve MODEL ...` (or the api_server module's form), with what its `--config` file says.
+
+    UsageError when argv starts no server.
+    """
+    parsed = parse_arguments(argv, registry_of(release), config)
     flags = tuple(Argument(use, flag_named(use.name)) for use in parsed.uses if use.name != MODEL)
     return Arguments(parsed, parsed.model, flags)

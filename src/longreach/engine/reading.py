@@ -1,6 +1,6 @@
 """Reading a command: the argv of `vllm serve` to EngineOptions, with everything that could not be read. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longreach.engine.arguments import Argument, Arguments, split_arguments
@@ -35,12 +35,19 @@ class _Draft:
         return all(problem.use is not use for problem in self.parsed.problems)
 
 
-def read_command(argv: Sequence[str], env: Sequence[tuple[str, str]], release: Release) -> CommandReading:
-    """The options of a command with the problems beside them; UsageError only when argv starts no server.
+def read_command(
+    argv: Sequence[str],
+    env: Sequence[tuple[str, str]],
+    release: Release,
+    config: Mapping[str, object] | None = None,
+) -> CommandReading:
+    """The options of a command, and of its `--config` file, with the problems beside them.
+
+    UsageError only when argv starts no server.
 
     Of repeated flags the last one holds, as in vLLM. What the options cannot express goes untouched to `extra_args`.
     """
-    arguments = split_arguments(argv, release)
+    arguments = split_arguments(argv, release, config)
     draft = _Draft(arguments.parsed)
     for argument in arguments.flags:
         _read_argument(draft, argument)
