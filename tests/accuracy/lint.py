@@ -45,6 +45,8 @@ def section() -> str:
             _INTRODUCTION,
             *table,
             "",
+            _counts(),
+            "",
             "Not flagged:",
             "",
             *map(_missed, missed),
@@ -55,6 +57,19 @@ def section() -> str:
             f"`lint --fix`: of {len(mended())} pairs of a line and a release with an error {sum(mended())} have none afterwards.",
             "",
         ]
+    )
+
+
+def _counts() -> str:
+    every = read_lines()
+    scored = len(verdicts())
+    unseen = sum(line.fails for line in every) - scored
+    checked = sum(bool(line.works and line.works_in) for line in every)
+    other = len(every) - scored - unseen - checked
+    return (
+        f"Of {len(every)} lines {scored} fail and are scored here, {unseen} fail where nothing before a start could show it, "
+        f"{checked} work in stated\nreleases, and of {other} the release or the outcome is not known. The rules were written with "
+        "these lines at hand: the score says that\nthey are met, not how lint does on lines that nobody looked at."
     )
 
 
