@@ -1,5 +1,5 @@
 from longreach.errors import UsageError
-from longreach.report.findings_text import WIDTH, render_error, render_finding, render_findings
+from longreach.report.findings_text import render_error, render_finding, render_findings
 from longreach.report.style import Paint
 from longreach.rules.finding import Finding
 
@@ -20,7 +20,7 @@ def test_a_finding_says_what_why_and_fix() -> None:
     assert lines[1].startswith("  why: 10 GiB")
     assert "  fix: set --kv-cache-memory-bytes to at least 24576524288" in lines
     assert lines[-1] == "       or less length"
-    assert all(len(line) <= WIDTH for line in lines)
+    assert all(len(line) <= Paint().width for line in lines)
 
 
 def test_findings_are_counted_and_advice_may_be_brief() -> None:

@@ -1,6 +1,7 @@
 """Types and options that several commands share; each declared once."""
 
 import math
+import shutil
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,6 +14,7 @@ from longreach.errors import UsageError
 from longreach.report.style import Paint
 from longreach.units import parse_bytes, parse_tokens
 
+_NARROWEST = 40
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -111,8 +113,11 @@ def json_option(function: Decorated) -> Decorated:
 
 
 def stdout_paint() -> Paint:
-    """Colour when stdout is a terminal and NO_COLOR is not set."""
-    return Paint(sys.stdout is not None and sys.stdout.isatty() and not _no_color())
+    """Colour when stdout is a terminal and NO_COLOR is not set, and no wider than the terminal."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return Paint()
+    columns = shutil.get_terminal_size().columns
+    return Paint(not _no_color(), max(_NARROWEST, min(columns, Paint().width)))
 
 
 def echo_json(document: Any) -> None:

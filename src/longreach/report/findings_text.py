@@ -7,7 +7,6 @@ from longreach.errors import LongreachError
 from longreach.report.style import Paint, printable
 from longreach.rules.finding import Finding
 
-WIDTH = 110
 _COLOUR = {"error": "red", "warning": "yellow", "advice": "cyan"}
 
 
@@ -15,7 +14,7 @@ def render_finding(finding: Finding, paint: Paint, *, brief: bool = False) -> li
     """`error[LR103]: what`, then why and fix, wrapped; `brief` leaves those two out."""
     head = paint(f"{finding.severity}[{finding.code}]", "bold", _COLOUR[finding.severity])
     where = f"{finding.instance}: " if finding.instance else ""
-    rest = [] if brief else [*_clause("why", finding.why), *_clause("fix", finding.fix)]
+    rest = [] if brief else [*_clause("why", finding.why, paint), *_clause("fix", finding.fix, paint)]
     return [f"{head}: {where}{finding.what}", *rest]
 
 
@@ -38,16 +37,16 @@ def render_findings(findings: Sequence[Finding], paint: Paint, *, brief_advice: 
 def render_error(error: LongreachError, paint: Paint) -> list[str]:
     """An error that ended a command."""
     head = paint("error", "bold", "red")
-    return [f"{head}: {printable(error.what)}", *_clause("why", error.why), *_clause("fix", error.fix)]
+    return [f"{head}: {printable(error.what)}", *_clause("why", error.why, paint), *_clause("fix", error.fix, paint)]
 
 
-def _clause(name: str, text: str) -> list[str]:
+def _clause(name: str, text: str, paint: Paint) -> list[str]:
     lines: list[str] = []
     for paragraph in text.splitlines() or [""]:
         indent = f"  {name}: " if not lines else " " * (len(name) + 4)
         wrapped = wrap(
             printable(paragraph),
-            WIDTH,
+            paint.width,
             initial_indent=indent,
             subsequent_indent=" " * (len(name) + 4),
             break_long_words=False,

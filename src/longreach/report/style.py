@@ -8,9 +8,10 @@ _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1",
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """Wraps text in ANSI codes when `enabled`."""
+    """Wraps text in ANSI codes when `enabled`; running text is at most `width` letters wide."""
 
     enabled: bool = False
+    width: int = 110
 
     def __call__(self, text: str, *styles: str) -> str:
         """`text` in the named styles."""
