@@ -8,6 +8,7 @@ from tests.model.test_checkpoint import write_safetensors
 from longreach.errors import InputFileError, LongreachError, UsageError
 from longreach.model.catalogue import catalogue_config, load_catalogue_model
 from longreach.model.source import load_model
+from longreach.model.spec import QuantizationName
 
 
 def _folder(parent: Path, name: str, config: object, **files: str) -> Path:
@@ -95,6 +96,23 @@ def test_stated_weights_without_a_published_checkpoint_have_no_bytes() -> None:
     weights = load_model("qwen3-32b", "w4a8-int8").weights
     assert (weights.quantization, weights.total_bytes) == ("w4a8-int8", None)
     assert "no published bytes" in weights.source
+
+
+@pytest.mark.parametrize(
+    ("reference", "weights", "checkpoint", "differs"),
+    [
+        ("qwen3.6-27b", "w4a16", None, True),
+        ("qwen3.6-27b", "fp8", "Qwen/Qwen3.6-27B-FP8", False),
+        ("RedHatAI/Qwen3-32B-FP8-dynamic", None, "RedHatAI/Qwen3-32B-FP8-dynamic", False),
+        ("RedHatAI/Qwen3-32B-FP8-dynamic", "none", "Qwen/Qwen3-32B", False),
+        ("Qwen/Qwen3-32B", None, "Qwen/Qwen3-32B", False),
+    ],
+)
+def test_the_checkpoint_is_the_one_that_was_typed_or_a_published_one_of_the_form(
+    reference: str, weights: QuantizationName | None, checkpoint: str | None, *, differs: bool
+) -> None:
+    found = load_model(reference, weights).weights
+    assert (found.checkpoint, found.differs) == (checkpoint, differs)
 
 
 def test_weights_may_be_stated_where_the_config_is_plain(tmp_path: Path) -> None:

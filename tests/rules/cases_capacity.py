@@ -6,6 +6,7 @@ from tests.rules.case import Case
 from tests.rules.deployments import DENSE, HYBRID, MEMORY, with_machine, with_model, with_options
 
 from longreach.engine.options import OffloadOptions
+from longreach.model.spec import WeightsSpec
 from longreach.rules import capacity, memory
 from longreach.units import GIB, MIB
 
@@ -14,6 +15,7 @@ _SHORT = with_options(DENSE, max_model_len=327_664)
 _EXACT = with_options(DENSE, max_model_len=327_680)
 _FULL_OF_WEIGHTS = replace(MEMORY, weights_bytes=(25 * GIB, 25 * GIB), kv_bytes=(0, 0), fits=False)
 _UNCLEAR = replace(MEMORY, weights_bytes=(7500 * MIB, 12000 * MIB), fits=None)
+_OTHER_FORM = with_model(HYBRID, weights=WeightsSpec("w4a16", None, None, "as stated", differs=True))
 _ON_CPU = with_machine(HYBRID, gpu=None, link=None, num_gpus=0, device_type="cpu")
 
 CASES = (
@@ -53,6 +55,11 @@ CASES = (
         memory.weights_unknown,
         replace(HYBRID, memory=replace(MEMORY, weights_bytes=None, weights_certainty="unknown", fits=None)),
         (HYBRID, replace(HYBRID, memory=None)),
+    ),
+    Case(
+        memory.checkpoint_form_differs,
+        with_options(_OTHER_FORM, model=HYBRID.model.name),
+        (with_options(HYBRID, model=HYBRID.model.name), _OTHER_FORM),
     ),
     Case(
         memory.kv_memory_unknown,

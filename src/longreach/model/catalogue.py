@@ -138,14 +138,16 @@ def with_known_facts(spec: ModelSpec) -> ModelSpec:
 
 def with_quantization(spec: ModelSpec, name: str, quantization: QuantizationName | None) -> ModelSpec:
     """The model with the weights of its published checkpoint in this form (None: its own form)."""
-    wanted = quantization or spec.weights.quantization
-    known = checkpoint_bytes(name, wanted)
-    method = spec.weights.quant_method if wanted == spec.weights.quantization else None
-    if known is None:
-        source = f"no published bytes of a {wanted} checkpoint are known"
-        return replace(spec, weights=WeightsSpec(wanted, method, None, source, _checkpoint_id(name, wanted)))
-    source = f"{known.checkpoint}: {known.source}"
-    return replace(spec, weights=WeightsSpec(wanted, method, known.total_bytes, source, known.checkpoint))
+    own = spec.weights
+    wanted = quantization or own.quantization
+    known, checkpoint = checkpoint_bytes(name, wanted), _checkpoint_id(name, wanted)
+    size, source = None, f"no published bytes of a {wanted} checkpoint are known"
+    if known is not None:
+        size, source, checkpoint = known.total_bytes, f"{known.checkpoint}: {known.source}", known.checkpoint
+    is_own = wanted == own.quantization
+    differs = own.differs if is_own else checkpoint is None
+    method = own.quant_method if is_own else None
+    return replace(spec, weights=WeightsSpec(wanted, method, size, source, checkpoint, differs))
 
 
 def _checkpoint_id(name: str, quantization: QuantizationName) -> str | None:

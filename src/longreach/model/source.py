@@ -37,7 +37,9 @@ def load_model(reference: str, weights: QuantizationName | None = None) -> Model
     if path.is_file() or (path.is_dir() and (match is None or (path / "config.json").is_file())):
         return _stated(_read_local(path), weights)
     if match is not None:
-        return with_quantization(load_catalogue_model(reference), match.name, weights or match.quantization)
+        spec = with_quantization(load_catalogue_model(reference), match.name, weights or match.quantization)
+        is_typed = match.quantization is not None and match.quantization == spec.weights.quantization
+        return _named(spec, reference.strip()) if is_typed else spec
     if _HUB_ID.fullmatch(reference) and not reference.endswith((".json", ".gguf")):
         return _stated(_fetch(reference), weights)
     if "/" in reference or "\\" in reference or path.suffix in (".json", ".gguf"):
@@ -48,6 +50,11 @@ def load_model(reference: str, weights: QuantizationName | None = None) -> Model
         f"it is none of the {len(catalogue_names())} catalogue names, no local folder and no Hub id (Organisation/Model)",
         _nearest(reference),
     )
+
+
+def _named(spec: ModelSpec, checkpoint: str) -> ModelSpec:
+    """The model whose weights are those of the published checkpoint that was typed, though the sizes be those of a sister."""
+    return replace(spec, weights=replace(spec.weights, checkpoint=checkpoint, differs=False))
 
 
 def _fetch(repo_id: str) -> ModelSpec:
@@ -111,9 +118,8 @@ def _stated(spec: ModelSpec, weights: QuantizationName | None) -> ModelSpec:
             f"its config says {spec.weights.quant_method} ({own})",
             f"leave --weights out, or give the {weights} checkpoint",
         )
-    return replace(
-        spec, weights=WeightsSpec(weights, None, None, "as stated; bytes of such a checkpoint are not known")
-    )
+    source = "as stated; bytes of such a checkpoint are not known"
+    return replace(spec, weights=WeightsSpec(weights, None, None, source, differs=spec.hf_id is not None))
 
 
 def _folder_name(folder: Path) -> str:

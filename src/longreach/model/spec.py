@@ -200,6 +200,7 @@ class WeightsSpec:
     total_bytes: int | None  # safetensors bytes on disk
     source: str  # where total_bytes comes from, in words
     checkpoint: str | None = None  # the published repository that holds these weights, where one is known
+    differs: bool = False  # another form than the repository of the model's name holds was asked for
 
 
 @dataclass(frozen=True, slots=True)

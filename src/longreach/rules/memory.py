@@ -1,4 +1,4 @@
-"""What one GPU's bytes go to, and what is not known of them: LR101, LR102, LR114, LR115, LR117. Pure."""
+"""What one GPU's bytes go to, and what is not known of them: LR101, LR102, LR114, LR115, LR117, LR120, LR140. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,7 +7,8 @@ from longreach.rules.deployment import Deployment
 from longreach.rules.parallel import largest_even_size, one_engine
 from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
-from longreach.units import ceil_div, format_bytes
+from longreach.sizing.kv_cache import size_kv_cache
+from longreach.units import GIB, ceil_div, format_bytes
 
 _CPU_SPACE = "VLLM_CPU_KVCACHE_SPACE"
 
@@ -89,13 +90,38 @@ def memory_cannot_tell(deployment: Deployment) -> Iterator[Diagnosis]:
         return
     if deployment.is_foreign and _weights_alone_exceed(deployment):
         return  # LR101
-    asked, surely = memory.kv_bytes[1], max(room[0], 0)
+    asked = memory.kv_bytes[1]
     yield Diagnosis(
         f"whether {format_bytes(asked)} of KV cache fit beside the weights cannot be told",
-        f"weights and the engine's own use leave {format_bytes(surely)} to {format_bytes(room[1])} of the GPU "
-        f"(weights: {memory.weights_source})",
-        f"set --kv-cache-memory-bytes to {surely} ({format_bytes(surely)}) to be sure, or try and read the log",
+        f"weights and the engine's own use leave {_span(*room)} of the GPU (weights: {memory.weights_source})",
+        _sure_fix(deployment, room[0]),
     )
+
+
+def _sure_fix(deployment: Deployment, surely: int) -> str:
+    """The bytes that are surely there, where they hold the request; else the longest request that they hold."""
+    if surely <= 0:
+        return "take smaller weights (--weights) or more GPUs to be sure, or try and read the log"
+    size, request = f"--kv-cache-memory-bytes {surely}", deployment.kv_request
+    if request is None:
+        return f"set {size} ({format_bytes(surely)}) to be sure, or try and read the log"
+    ipc_bytes = int((deployment.options.mm_ipc_gpu_memory_gb or 0) * GIB)
+    sure = size_kv_cache(replace(request, available_bytes_per_gpu=max(surely - ipc_bytes, 0)))
+    if sure.serves:
+        return f"set {size} ({format_bytes(surely)}) to be sure, or try and read the log"
+    longest = sure.largest_max_model_len
+    shorter = f"set --max-model-len {longest} and {size}, or " if longest else ""
+    return (
+        f"{shorter}take smaller weights (--weights) or more GPUs to be sure: {format_bytes(surely)} hold no request of "
+        f"{deployment.max_model_len} tokens; or try and read the log"
+    )
+
+
+def _span(low: int, high: int) -> str:
+    """What is left, which may be nothing: `8.87 GiB to 15.15 GiB`, `at most 200 MiB`, `nothing`."""
+    if high <= 0:
+        return "nothing"
+    return f"at most {format_bytes(high)}" if low <= 0 else f"{format_bytes(low)} to {format_bytes(high)}"
 
 
 def _length_may_not_fit(deployment: Deployment, kv_bytes: tuple[int, int]) -> Iterator[Diagnosis]:
@@ -107,7 +133,7 @@ def _length_may_not_fit(deployment: Deployment, kv_bytes: tuple[int, int]) -> It
     yield Diagnosis(
         f"one request of {deployment.max_model_len} tokens {likely} not fit the KV cache",
         f"it needs {format_bytes(capacity.needed_bytes_per_gpu)} per GPU; weights and the engine's own use are expected to leave "
-        f"{format_bytes(max(low, 0))} to {format_bytes(max(high, 0))}",
+        f"{_span(low, high)}",
         "set a lower --max-model-len, or read 'Available KV cache memory' in the log before you rely on it",
     )
 
@@ -123,6 +149,22 @@ def weights_unknown(deployment: Deployment) -> Iterator[Diagnosis]:
         f"the config says neither bytes nor parameters for quantization '{deployment.model.weights.quantization}'; "
         "whether weights and KV fit one GPU was not checked",
         "plan from the local checkpoint folder, whose safetensors headers hold the bytes, or give --weights",
+    )
+
+
+@rule("LR140", "warning", "checkpoint_form_differs", "the command names weights of another form than was planned")
+def checkpoint_form_differs(deployment: Deployment) -> Iterator[Diagnosis]:
+    """`--weights` asked for a form of which no published checkpoint is known, and no path says where it lies."""
+    model = deployment.model
+    name, form = model.hf_id or model.name, str(model.weights.quantization)
+    if not model.weights.differs or deployment.options.model != name:
+        return
+    form = "unquantized" if form == "none" else form
+    yield Diagnosis(
+        f"'{name}' does not hold the {form} weights that the plan counts with",
+        f"no published {form} checkpoint of the model is known, and the command names the model's own: its weights take other "
+        "bytes, and may leave the KV cache no room",
+        f"give --model-path with the folder or Hub id of your {form} checkpoint",
     )
 
 
@@ -192,6 +234,7 @@ RULES: tuple[Rule, ...] = (
     weights_exceed_gpu,
     memory_cannot_tell,
     weights_unknown,
+    checkpoint_form_differs,
     kv_memory_unknown,
     utilization_ignored,
     cpu_kvcache_space_overrides,
