@@ -1,7 +1,10 @@
+import click
 import pytest
 from click.shell_completion import ShellComplete
 
+from longreach.cli.complete import complete_gpus
 from longreach.cli.main import cli
+from longreach.hardware.catalogue import parse_gpus
 
 
 @pytest.mark.parametrize(
@@ -21,3 +24,10 @@ from longreach.cli.main import cli
 def test_the_shell_completes_what_is_known(words: list[str], incomplete: str, expected: list[str]) -> None:
     found = ShellComplete(cli, {}, "longreach", "_LONGREACH_COMPLETE").get_completions(words, incomplete)
     assert sorted(item.value for item in found) == expected
+
+
+def test_every_card_that_is_offered_is_understood() -> None:
+    context = click.Context(click.Command("plan"))
+    offered = [item.value for item in complete_gpus(context, click.Option(["--gpus"]), "2x")]
+    assert len(offered) > 60
+    assert all(parse_gpus(name).count == 2 for name in offered)

@@ -1,5 +1,6 @@
 """What the shell completes: names out of the catalogues, read only when it asks."""
 
+import contextlib
 from collections.abc import Iterable
 
 import click
@@ -22,8 +23,20 @@ def complete_gpus(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 
     count, separator, _ = incomplete.partition("x")
     prefix = f"{count}x" if separator and count.isdigit() else ""
-    names = (f"{prefix}{name.replace('GeForce ', '').replace(' ', '')}" for name in gpu_names())
+    names = (f"{prefix}{typed}" for name in gpu_names() if (typed := _typed(name)) is not None)
     return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
+
+
+def _typed(name: str) -> str | None:
+    """The shortest way to type a card that `--gpus` understands and a shell takes as it is."""
+    from longreach.errors import UsageError
+    from longreach.hardware.catalogue import parse_gpus
+
+    for typed in (name.replace("GeForce ", "").replace(" ", ""), name.replace(" ", "-")):
+        with contextlib.suppress(UsageError):
+            if "(" not in typed and parse_gpus(f"1x{typed}").gpu.name == name:
+                return typed
+    return None
 
 
 def link_names() -> Iterable[str]:

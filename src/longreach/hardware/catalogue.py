@@ -188,7 +188,7 @@ def _row(cells: Mapping[str, str]) -> _Row:
 
 def _words(name: str) -> _Words:
     """`NVIDIA A100-SXM4-80GB` and `a100 sxm4 80g` to the same set: a, 100, sxm, 4, 80gb."""
-    spaced = re.sub(r"[^a-z0-9]+", " ", name.lower())
+    spaced = re.sub(r"rtx ?pro", "rtx pro ", re.sub(r"[^a-z0-9]+", " ", name.lower()))  # written as one word, too
     return frozenset(_WORD.findall(_SIZE.sub(r"\1gb", spaced))) - _NOISE
 
 
