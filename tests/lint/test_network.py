@@ -25,3 +25,9 @@ def test_a_container_decides_who_reaches_it(options: str, told: bool) -> None:
     found = find_commands(f"docker run {options} vllm/vllm-openai:v0.32.0 org/m")[0]
     report = lint_command(ServeCommand(found.argv, found.env), V32, Surroundings(found=found))
     assert ("open_to_network" in {finding.cause for finding in report.findings}) is told
+
+
+def test_a_container_with_too_few_gpus_is_told() -> None:
+    found = find_commands("docker run --gpus 2 vllm/vllm-openai:v0.32.0 org/m -tp 4")[0]
+    report = lint_command(ServeCommand(found.argv, found.env), V32, Surroundings(found=found))
+    assert "visible_devices_below_world_size" in {finding.cause for finding in report.findings}

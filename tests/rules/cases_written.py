@@ -164,6 +164,8 @@ _ENV = (
         written("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 4"),
         (
             written("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 2"),
+            written("m -tp 4", found=FoundCommand(argv=("vllm",), format="kubernetes", gpus="4")),
+            written("m -tp 4", found=FoundCommand(argv=("vllm",), format="docker", gpus="all")),
             written("CUDA_VISIBLE_DEVICES=$GPUS vllm serve m -tp 4"),
             written("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 4 --distributed-executor-backend ray"),
         ),

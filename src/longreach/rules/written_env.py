@@ -113,20 +113,27 @@ def api_key_in_argv(written: WrittenCommand) -> Iterator[Diagnosis]:
     outcome="refused_at_start",
 )
 def visible_devices_below_world_size(written: WrittenCommand) -> Iterator[Diagnosis]:
-    """CUDA_VISIBLE_DEVICES hides the others from vLLM; several nodes and Ray bring more."""
-    visible = written.variable("CUDA_VISIBLE_DEVICES")
-    if visible is None or is_open(visible) or not visible.strip() or _spans_nodes(written):
-        return
-    count = len([name for name in visible.split(",") if name.strip()])
+    """CUDA_VISIBLE_DEVICES and the container hide the others from vLLM; several nodes and Ray bring more."""
     options = written.options
     needed = options.tensor_parallel_size * options.pipeline_parallel_size
-    if count >= needed:
-        return
-    yield Diagnosis(
-        f"the variable CUDA_VISIBLE_DEVICES={visible} shows {count} GPUs and {needed} are needed",
-        f"tensor parallel {options.tensor_parallel_size} x pipeline parallel {options.pipeline_parallel_size} = {needed}",
-        f"name {needed} GPUs in CUDA_VISIBLE_DEVICES, or --tensor-parallel-size {count}",
-    )
+    for shown, count in () if _spans_nodes(written) else _visible_gpus(written):
+        if count < needed:
+            yield Diagnosis(
+                f"{shown} shows {count} GPU{'s' if count != 1 else ''} and {needed} are needed",
+                f"tensor parallel {options.tensor_parallel_size} x pipeline parallel {options.pipeline_parallel_size} = {needed}",
+                f"give it {needed} GPUs, or set --tensor-parallel-size {count}",
+            )
+
+
+def _visible_gpus(written: WrittenCommand) -> Iterator[tuple[str, int]]:
+    """What limits the GPUs, and to how many."""
+    visible = written.variable("CUDA_VISIBLE_DEVICES") or ""
+    if visible.strip() and not is_open(visible):
+        count = len([name for name in visible.split(",") if name.strip()])
+        yield f"the variable CUDA_VISIBLE_DEVICES={visible}", count
+    given = written.found.gpus if written.found is not None else None
+    if given is not None and given.isascii() and given.isdigit() and int(given) > 0:
+        yield f"the container, with {given} of the machine's GPUs,", int(given)
 
 
 def _spans_nodes(written: WrittenCommand) -> bool:
