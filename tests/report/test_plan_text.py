@@ -57,6 +57,19 @@ def test_verbose_adds_the_arithmetic_and_all_advice() -> None:
     assert full.count("\n  fix: ") > brief.count("\n  fix: ")
 
 
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("gpt-oss-20b --gpus H100 --vllm 0.9.2", "vLLM 0.9.2 does not know GptOssForCausalLM (LR116)"),
+        ("qwen3-8b --gpus cpu", "its memory is not known (LR120)"),
+        ("qwen3-8b --gpus H100 --ttft 0.001", "is impossible for 40960 cold tokens (LR801)"),
+    ],
+)
+def test_the_headline_names_the_first_error(command: str, reason: str) -> None:
+    headline, _, _ = _screen_of(command).partition("\n\n")
+    assert headline.endswith(reason)
+
+
 def test_colour_changes_no_letter() -> None:
     plan = read_plan(ROOT / "examples/dense.yaml")
     coloured = render_plan(plan, Paint(enabled=True))

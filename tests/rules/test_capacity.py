@@ -4,7 +4,13 @@ import pytest
 from tests.rules.deployments import DENSE, HYBRID, MEMORY, count, with_gpu, with_options
 
 from longreach.engine.release import get_release
-from longreach.rules.capacity import kv_too_small_for_max_len, null_block_reserved
+from longreach.model.spec import WeightsSpec
+from longreach.rules.capacity import (
+    architecture_not_in_release,
+    kv_too_small_for_max_len,
+    model_too_new,
+    null_block_reserved,
+)
 from longreach.rules.deployment import Deployment
 from longreach.rules.finding import Finding
 from longreach.rules.remedy import set_option
@@ -87,3 +93,13 @@ def test_remedy_makes_any_refused_length_start(length: int, memory: MemoryBudget
     cured = with_options(deployment, **dict(remedy.changes))
     assert cured.capacity is not None
     assert cured.capacity.starts
+
+
+@pytest.mark.parametrize("is_foreign", [True, False])
+def test_a_release_without_the_checkpoint_s_method_cannot_load_it(*, is_foreign: bool) -> None:
+    weights = WeightsSpec("mxfp4", "mxfp4", None, "config")
+    model = replace(DENSE.model, weights=weights, architecture_releases=("0.10.1", "0.33.0"))
+    old = replace(DENSE, model=model, release=get_release("0.9.2"), is_foreign=is_foreign)
+    (finding,) = architecture_not_in_release.check(old)
+    assert "0.9.2 has no quantization method 'mxfp4'" in finding.why
+    assert not list(model_too_new.check(old))

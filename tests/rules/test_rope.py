@@ -40,3 +40,10 @@ def test_length_without_rope_plan_can_only_be_lowered() -> None:
     (finding,) = max_len_over_derived.check(replace(with_options(HYBRID, yarn=None), rope=None))
     assert finding.fix == "set --max-model-len 262144"
     assert finding.remedy is None
+
+
+def test_of_a_mix_the_prompts_below_the_native_length_count() -> None:
+    mixed = replace(HYBRID, mean_input_tokens=300_000, prompt_shares=((0.6, 8_000), (0.4, 740_000)))
+    (finding,) = yarn_costs_short_prompts.check(mixed)
+    assert "the 60% of the prompts that do not need it" in finding.what
+    assert not list(yarn_costs_short_prompts.check(replace(mixed, prompt_shares=((1.0, 740_000),))))

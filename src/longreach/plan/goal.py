@@ -11,6 +11,7 @@ class Goal:
     concurrency: int | None = None
     mean_input_tokens: int | None = None
     mean_output_tokens: int | None = None
+    prompt_shares: tuple[tuple[float, int], ...] = ()  # (share, tokens) of each class of a mix of prompts
     tp_size: int | None = None
     pp_size: int | None = None
     dp_size: int | None = None

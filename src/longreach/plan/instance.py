@@ -151,6 +151,7 @@ def _deployment(drawn: _Drawn) -> Deployment:
         concurrency=goal.concurrency,
         mean_input_tokens=settled.mean_input_tokens,
         mean_output_tokens=goal.mean_output_tokens,
+        prompt_shares=goal.prompt_shares,
         capacity=fit.capacity,
         memory=fit.memory,
         rope=drawn.rope,

@@ -177,6 +177,7 @@ def _goal_for(asked: MixRequest, classes: tuple[PromptClass, ...]) -> Goal:
         goal,
         max_model_len=max(goal.max_model_len or 0, longest) if asked.classes[-1] in classes else longest,
         mean_input_tokens=mean_tokens(classes),
+        prompt_shares=tuple((prompt.share / share, prompt.prompt_tokens) for prompt in classes),
         concurrency=None if goal.concurrency is None else ceil(round(goal.concurrency * share, 6)),
     )
 

@@ -1,12 +1,14 @@
 """A plan on one screen: the verdict first, then capacity, concurrency, speed, the command and the findings."""
 
 import shlex
+from itertools import islice
 
 from longreach.forecast.values import Span, SpeedForecast
 from longreach.plan.values import Alternative, InstancePlan, Plan, PlannedTier
 from longreach.report.findings_text import render_findings
 from longreach.report.plan_mix_text import render_variants
 from longreach.report.style import Paint, table
+from longreach.rules.finding import Finding
 from longreach.units import format_bytes, format_duration, format_tokens
 
 _VERDICT = {"fits": ("FITS", "green"), "does_not_fit": ("DOES NOT FIT", "red"), "unknown": ("UNKNOWN", "yellow")}
@@ -33,7 +35,20 @@ def _headline(plan: Plan, paint: Paint) -> list[str]:
     return [
         f"{paint(word, 'bold', colour)}  {plan.model.name} on {machine}, {lengths} tokens, vLLM {plan.release}",
         *(f"  {_reason(instance)}" for instance in plan.instances if instance.kv_cache),
+        *(f"  {_told(finding)}" for finding in _first_other_error(plan)),
     ]
+
+
+def _first_other_error(plan: Plan) -> tuple[Finding, ...]:
+    """The first error that the lines about room do not tell: a release, a wish, a machine."""
+    told = ("weights_exceed_gpu", "kv_too_small_for_max_len")
+    errors = (finding for finding in plan.findings if finding.severity == "error" and finding.cause not in told)
+    return tuple(islice(errors, 1))
+
+
+def _told(finding: Finding) -> str:
+    where = f"{finding.instance}: " if finding.instance else ""
+    return f"{where}{finding.what} ({finding.code})"
 
 
 def _reason(instance: InstancePlan) -> str:

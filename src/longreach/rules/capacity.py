@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from longreach.engine.registry import get_registry
 from longreach.hardware.spec import GpuSpec
 from longreach.model.spec import AttentionLayer, MlaLayer
 from longreach.rules.deployment import Deployment
@@ -267,13 +268,17 @@ def mamba_blocks_may_be_too_few(deployment: Deployment) -> Iterator[Diagnosis]:
 )
 def architecture_not_in_release(deployment: Deployment) -> Iterator[Diagnosis]:
     """Architectures come with a release, and a few have gone."""
-    if deployment.is_foreign or _knows_architecture(deployment):
+    lacks_method = not _knows_quantization(deployment)
+    if _knows_architecture(deployment) or (deployment.is_foreign and not lacks_method):  # LR128
         return
     model, release = deployment.model, deployment.release
     first_and_last, other = _its_releases(deployment)
+    method = (
+        f", and {release.version} has no quantization method '{model.weights.quant_method}'" if lacks_method else ""
+    )
     yield Diagnosis(
         f"vLLM {release.version} does not know {model.architecture}",
-        f"the class of '{model.name}' is registered {first_and_last}",
+        f"the class of '{model.name}' is registered {first_and_last}{method}",
         other,
     )
 
@@ -281,7 +286,7 @@ def architecture_not_in_release(deployment: Deployment) -> Iterator[Diagnosis]:
 @rule("LR128", "warning", "model_too_new", "this vLLM release has no class of its own for the model")
 def model_too_new(deployment: Deployment) -> Iterator[Diagnosis]:
     """A fork or a plug-in may have it; else vLLM takes the class of transformers where it can, or refuses."""
-    if not deployment.is_foreign or _knows_architecture(deployment):
+    if not deployment.is_foreign or _knows_architecture(deployment) or not _knows_quantization(deployment):
         return
     model, release = deployment.model, deployment.release
     plain = all(isinstance(layer, AttentionLayer | MlaLayer) for layer in model.layers)
@@ -305,6 +310,12 @@ def _its_releases(deployment: Deployment) -> tuple[str, str]:
     if deployment.release.number < _version(first):
         return f"from {first} on", f"use vLLM {first} or later"
     return f"up to {last}", f"use vLLM {last} or earlier"
+
+
+def _knows_quantization(deployment: Deployment) -> bool:
+    """Whether the release has the method that the checkpoint's config names; without it no class loads the weights."""
+    method = deployment.model.weights.quant_method
+    return method is None or method in get_registry(deployment.release.version).names("quantization")
 
 
 def _knows_architecture(deployment: Deployment) -> bool:

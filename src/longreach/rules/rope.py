@@ -81,15 +81,25 @@ def rope_cannot_stretch(deployment: Deployment) -> Iterator[Diagnosis]:
 def yarn_costs_short_prompts(deployment: Deployment) -> Iterator[Diagnosis]:
     """YaRN in vLLM is static: one factor at every length."""
     yarn, native = deployment.options.yarn, _native_tokens(deployment)
-    mean = deployment.mean_input_tokens
-    if yarn is None or (mean is not None and mean > native):
+    if yarn is None or not (short_share := _share_within(deployment, native)):
         return
+    whose = "prompts of every length"
+    if deployment.prompt_shares:
+        whose = f"the {short_share:.0%} of the prompts that do not need it, too"
     yield Diagnosis(
-        f"YaRN factor {yarn.factor:g} is applied to prompts of every length",
+        f"YaRN factor {yarn.factor:g} is applied to {whose}",
         f"positions and attention scale change below {native} tokens too; reports with factor 4: Arena-Hard 39 to 26.5 on an "
         "8B, 15 to 20 % on agent tasks on a 32B (single runs); no controlled figure is known for other factors",
         _two_instances(deployment, native),
     )
+
+
+def _share_within(deployment: Deployment, native: int) -> float:
+    """Of the prompts those within the model's own positions; all, or none, where only their mean is known."""
+    mean = deployment.mean_input_tokens
+    if deployment.prompt_shares:
+        return sum(share for share, tokens in deployment.prompt_shares if tokens <= native)
+    return 0.0 if mean is not None and mean > native else 1.0
 
 
 def _two_instances(deployment: Deployment, native: int) -> str:
