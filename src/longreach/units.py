@@ -81,6 +81,16 @@ def format_bytes(size_bytes: float) -> str:
     return f"{size_bytes:,.0f} B"
 
 
+def format_room(low_bytes: int, high_bytes: int) -> str:
+    """What is left, which may be nothing: `8.87 GiB to 15.15 GiB`, `at most 200 MiB`, `nothing`."""
+    if high_bytes <= 0:
+        return "nothing"
+    low, high = format_bytes(low_bytes), format_bytes(high_bytes)
+    if low_bytes <= 0:
+        return f"at most {high}"
+    return high if low == high else f"{low} to {high}"
+
+
 def format_duration(seconds: float) -> str:
     """`840 ms`, `4.2 s`, `3 min 35 s`, `1 h 04 min`."""
     if seconds < 1:

@@ -62,6 +62,10 @@ def test_verbose_adds_the_arithmetic_and_all_advice() -> None:
     [
         ("gpt-oss-20b --gpus H100 --vllm 0.9.2", "vLLM 0.9.2 does not know GptOssForCausalLM (LR116)"),
         ("qwen3-8b --gpus cpu", "its memory is not known (LR120)"),
+        (
+            "qwen3.6-27b --gpus 4xRTX4090 --kv-cache-memory-bytes 15G",
+            "weights and KV cache do not fit a GPU of 23.65 GiB (LR101)",
+        ),
         ("qwen3-8b --gpus H100 --ttft 0.001", "is impossible for 40960 cold tokens (LR801)"),
     ],
 )

@@ -31,6 +31,11 @@ def test_a_shorter_length_is_advised_where_they_do_not() -> None:
     assert shorter.capacity.serves
 
 
+def test_a_share_that_leaves_nothing_is_no_doubt() -> None:
+    memory = replace(_NARROW, kv_bytes=(-GIB, -1))
+    assert not list(memory_cannot_tell.check(replace(HYBRID, memory=memory)))
+
+
 def test_nothing_is_not_advised_as_a_size() -> None:
     memory = replace(MEMORY, weights_bytes=(7500 * MIB, 40000 * MIB), fits=None)
     (finding,) = memory_cannot_tell.check(replace(HYBRID, memory=memory))

@@ -17,7 +17,7 @@ def test_full_box_is_split_into_two_instances_where_both_may_fit() -> None:
     )
     assert (
         "two instances of --tp 2, which need 4.67 GiB and 12.58 GiB of KV per GPU for 262144 and 750000 tokens "
-        "where 10.59 GiB to 14.48 GiB are left" in finding.fix
+        "where 10.59 GiB to 14.48 GiB is left" in finding.fix
     )
 
 

@@ -3,7 +3,16 @@ from collections.abc import Callable
 import pytest
 
 from longreach.errors import UsageError
-from longreach.units import ceil_div, did_you_mean, format_bytes, format_duration, parse_bytes, parse_tokens, round_up
+from longreach.units import (
+    ceil_div,
+    did_you_mean,
+    format_bytes,
+    format_duration,
+    format_room,
+    parse_bytes,
+    parse_tokens,
+    round_up,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,3 +86,11 @@ def test_numbers_beyond_any_box_are_usage_errors(parse: Callable[[str], int], te
     with pytest.raises(UsageError, match="is too large") as caught:
         parse(text)
     assert len(caught.value.what) < 80
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(2**30, 2**31, "1 GiB to 2 GiB"), (-5, 2**30, "at most 1 GiB"), (0, 0, "nothing"), (-9, -1, "nothing")],
+)
+def test_room_that_may_be_nothing_is_told_in_words(low: int, high: int, text: str) -> None:
+    assert format_room(low, high) == text

@@ -18,7 +18,7 @@ from longreach.sizing.kernels import kernel_block_sizes, prefills_on_flashinfer
 from longreach.sizing.kv_cache import concurrency_at, size_kv_cache
 from longreach.sizing.memory import MemoryRequest, budget_memory
 from longreach.sizing.values import KvCacheRequest, KvCapacity, MemoryBudget, RopePlan
-from longreach.units import GIB, MIB, format_bytes, round_up
+from longreach.units import GIB, MIB, format_bytes, format_room, round_up
 
 _STEP_BYTES = 256 * MIB  # chosen KV sizes are whole steps: people read and compare them
 
@@ -158,7 +158,7 @@ def _ways(setting: Setting, memory: MemoryBudget, kv_bytes: tuple[int, int]) -> 
         rendered = round_up(needed_bytes + setting.ipc_bytes, _STEP_BYTES)
         if rendered - setting.ipc_bytes <= high:
             risk = "" if _budget(setting, rendered).fits else "; the start may run out of memory"
-            left = f"{format_bytes(max(low, 0))} to {format_bytes(high)}"
+            left = format_room(low, high)
             why = f"what one request needs; {left} would be left at vLLM's own share of the card, {_share(setting):g}{risk}"
             yield replace(_try(setting, dtype, rendered - setting.ipc_bytes, rendered, why), is_sure=False)
 
@@ -252,13 +252,12 @@ def _labelled(taken: _Try, goal: Goal, memory: MemoryBudget) -> KvCapacity:
     """Under a utilization share the bytes are a range, so the count can be no more than an estimate."""
     if goal.gpu_memory_utilization is None or memory.kv_bytes is None:
         return taken.capacity
-    low, high = (format_bytes(max(end, 0)) for end in memory.kv_bytes)
     end = (
         "low end"
         if taken.is_sure
         else "high end" + (": at the low end it would not do" if taken.capacity.starts else "")
     )
-    why = f"under --gpu-memory-utilization {low} to {high} are left to KV; counted at the {end}"
+    why = f"under --gpu-memory-utilization {format_room(*memory.kv_bytes)} is left to KV; counted at the {end}"
     return replace(taken.capacity, certainty="estimate", estimate_reason=why)
 
 
@@ -268,7 +267,7 @@ def _choices(setting: Setting, taken: _Try, first: _Try) -> tuple[Choice, ...]:
         choices.append(Choice("--kv-cache-memory-bytes", format_bytes(taken.rendered_bytes), taken.why))
     if goal.kv_cache_dtype is None and taken.kv_cache_dtype != first.kv_cache_dtype:
         needed = format_bytes(first.capacity.needed_bytes_per_gpu)
-        there = format_bytes(first.capacity.available_bytes_per_gpu)
+        there = format_bytes(available) if (available := first.capacity.available_bytes_per_gpu) > 0 else "nothing"
         why = f"at the model's own dtype one request needs {needed} per GPU, and {there} is surely there"
         if first.capacity.starts and goal.concurrency is not None:
             why = f"at the model's own dtype fewer than the {goal.concurrency} wanted requests fit at once"

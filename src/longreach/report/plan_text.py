@@ -40,8 +40,11 @@ def _headline(plan: Plan, paint: Paint) -> list[str]:
 
 
 def _first_other_error(plan: Plan) -> tuple[Finding, ...]:
-    """The first error that the lines about room do not tell: a release, a wish, a machine."""
-    told = ("weights_exceed_gpu", "kv_too_small_for_max_len")
+    """The first error that the lines about room do not tell: a release, a wish, a machine, KV bytes that are not there."""
+    refused = any(
+        instance.kv_cache and not (instance.loads and instance.kv_cache.serves) for instance in plan.instances
+    )
+    told = ("weights_exceed_gpu", "kv_too_small_for_max_len") if refused else ()
     errors = (finding for finding in plan.findings if finding.severity == "error" and finding.cause not in told)
     return tuple(islice(errors, 1))
 
@@ -55,6 +58,7 @@ def _reason(instance: InstancePlan) -> str:
     cache = instance.kv_cache
     assert cache is not None
     needed, available = format_bytes(cache.needed_bytes_per_gpu), format_bytes(cache.available_bytes_per_gpu)
+    available = available if cache.available_bytes_per_gpu > 0 else "none"
     where = " on each GPU" if len(instance.gpu_indices) > 1 else ""
     if instance.memory and not instance.loads:
         return f"{instance.name}: weights and the engine's own use leave nothing of the GPU to the KV cache"

@@ -28,7 +28,7 @@ class Deployment:
     concurrency: int | None = None  # wanted concurrent requests
     mean_input_tokens: int | None = None
     mean_output_tokens: int | None = None
-    prompt_shares: tuple[tuple[float, int], ...] = ()  # (share, tokens) of each class of a mix; none: one kind of prompt
+    prompt_shares: tuple[tuple[float, int], ...] = ()  # (share, tokens) of each class of a mix of prompts
     capacity: KvCapacity | None = None
     memory: MemoryBudget | None = None
     rope: RopePlan | None = None

@@ -8,7 +8,7 @@ from longreach.rules.parallel import largest_even_size, one_engine
 from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 from longreach.sizing.kv_cache import size_kv_cache
-from longreach.units import GIB, ceil_div, format_bytes
+from longreach.units import GIB, ceil_div, format_bytes, format_room
 
 _CPU_SPACE = "VLLM_CPU_KVCACHE_SPACE"
 
@@ -91,9 +91,11 @@ def memory_cannot_tell(deployment: Deployment) -> Iterator[Diagnosis]:
     if deployment.is_foreign and _weights_alone_exceed(deployment):
         return  # LR101
     asked = memory.kv_bytes[1]
+    if asked <= 0:
+        return  # LR103: the share of the card leaves nothing
     yield Diagnosis(
         f"whether {format_bytes(asked)} of KV cache fit beside the weights cannot be told",
-        f"weights and the engine's own use leave {_span(*room)} of the GPU (weights: {memory.weights_source})",
+        f"weights and the engine's own use leave {format_room(*room)} of the GPU (weights: {memory.weights_source})",
         _sure_fix(deployment, room[0]),
     )
 
@@ -117,13 +119,6 @@ def _sure_fix(deployment: Deployment, surely: int) -> str:
     )
 
 
-def _span(low: int, high: int) -> str:
-    """What is left, which may be nothing: `8.87 GiB to 15.15 GiB`, `at most 200 MiB`, `nothing`."""
-    if high <= 0:
-        return "nothing"
-    return f"at most {format_bytes(high)}" if low <= 0 else f"{format_bytes(low)} to {format_bytes(high)}"
-
-
 def _length_may_not_fit(deployment: Deployment, kv_bytes: tuple[int, int]) -> Iterator[Diagnosis]:
     """A share of the card was asked for: what it leaves to KV is a range, and one request needs more than its low end."""
     capacity, (low, high) = deployment.capacity, kv_bytes
@@ -133,7 +128,7 @@ def _length_may_not_fit(deployment: Deployment, kv_bytes: tuple[int, int]) -> It
     yield Diagnosis(
         f"one request of {deployment.max_model_len} tokens {likely} not fit the KV cache",
         f"it needs {format_bytes(capacity.needed_bytes_per_gpu)} per GPU; weights and the engine's own use are expected to leave "
-        f"{_span(low, high)}",
+        f"{format_room(low, high)}",
         "set a lower --max-model-len, or read 'Available KV cache memory' in the log before you rely on it",
     )
 

@@ -9,7 +9,7 @@ from longreach.rules.remedy import Remedy, set_option
 from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 from longreach.sizing.kv_cache import size_kv_cache
 from longreach.sizing.overrides import filled_theta
-from longreach.units import MIB, format_bytes
+from longreach.units import MIB, format_bytes, format_room
 
 _ALLOW_LONG = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
 _ROOMY_FACTOR = 1.25  # a factor this much above need is worth a word
@@ -138,11 +138,11 @@ def _half_each(deployment: Deployment, native: int) -> str:
         )
     ]
     if long > left[1]:
-        most = format_bytes(max(left[1], 0))
+        most = format_room(left[1], left[1])
         return f"a second instance on GPUs of its own (half of these leave {most} per GPU, and {format_bytes(long)} is needed)"
     return (
         f"{split}, which need {format_bytes(short)} and {format_bytes(long)} of KV per GPU for {native} and "
-        f"{deployment.max_model_len} tokens where {format_bytes(max(left[0], 0))} to {format_bytes(left[1])} are left"
+        f"{deployment.max_model_len} tokens where {format_room(*left)} is left"
     )
 
 
