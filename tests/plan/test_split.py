@@ -50,6 +50,21 @@ def test_size_that_cuts_blocks_is_refused_where_it_was_given() -> None:
     assert "LR997" in {finding.code for finding in plan.findings if finding.severity == "error"}
 
 
+@pytest.mark.parametrize(
+    ("model", "weights", "gpus", "release", "code"),
+    [
+        ("qwen3-8b", "fp8", "2xT4", "0.11.2", "LR983"),
+        ("glm-5.3", "fp8", "8xA100-SXM-80GB", "0.32.0", "LR135"),
+    ],
+)
+def test_what_lint_would_refuse_the_plan_refuses(
+    model: str, weights: QuantizationName, gpus: str, release: str, code: str
+) -> None:
+    plan = _plan(model, gpus, weights, release)
+    assert plan.verdict == "does_not_fit"
+    assert [finding.code for finding in plan.findings].count(code) == 1
+
+
 def _samples() -> list[tuple[str, str, QuantizationName | None, str]]:
     """Every fourth model of the catalogue, with the machines, forms and releases in turn."""
     return [

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
+from longreach.engine.parser import parse_arguments
+from longreach.engine.registry import get_registry
 from longreach.engine.release import Release
 from longreach.errors import UnknownModelError, UsageError
 from longreach.hardware.spec import Machine
@@ -14,7 +16,8 @@ from longreach.plan.instance import PlannedInstance, plan_instance
 from longreach.plan.summary import kv_bytes_per_token, summarize_machine, summarize_model
 from longreach.plan.values import Alternative, Plan, Verdict
 from longreach.rules.finding import Finding
-from longreach.rules.registry import check_deployment
+from longreach.rules.registry import COMMAND_RULES, check_deployment
+from longreach.rules.written import WrittenCommand
 
 _SPEED_CODES = "LR8"  # a wish that physics denies is an error, but the deployment still starts
 _CURABLE = ("LR101", "LR103", "LR105", "LR107", "LR201", "LR202", "LR801", "LR802")
@@ -51,7 +54,7 @@ def assemble(
     findings = [
         replace(finding, instance=instance.plan.name) if several else finding
         for instance in planned
-        for finding in check_deployment(instance.deployment)
+        for finding in _findings(instance)
         if instance.plan.loads or finding.severity == "error"  # advice on what never runs is noise
     ]
     choices = [
@@ -69,6 +72,30 @@ def assemble(
         choices=tuple(choices),
         alternatives=_alternatives(planned, findings) if with_alternatives else (),
     )
+
+
+def _findings(instance: PlannedInstance) -> Iterator[Finding]:
+    """What the rules say of the deployment, and the errors that lint would find in the words of its command."""
+    found = check_deployment(instance.deployment)
+    causes = {finding.cause for finding in found}
+    yield from found
+    yield from (finding for finding in _refusals(instance) if finding.cause not in causes)
+
+
+def _refusals(instance: PlannedInstance) -> Iterator[Finding]:
+    deployment, plan = instance.deployment, instance.plan
+    registry = get_registry(deployment.release.version)
+    written = WrittenCommand(
+        parsed=parse_arguments(plan.argv, registry),
+        release=deployment.release,
+        registry=registry,
+        options=plan.options,
+        env=tuple(plan.env.items()),
+        model=deployment.model,
+        machine=deployment.machine,
+    )
+    findings = (finding for rule in COMMAND_RULES for finding in rule.check(written))
+    return (finding for finding in findings if finding.severity == "error")
 
 
 def plan_instances(
