@@ -66,6 +66,10 @@ def test_verbose_adds_the_arithmetic_and_all_advice() -> None:
             "qwen3.6-27b --gpus 4xRTX4090 --kv-cache-memory-bytes 15G",
             "weights and KV cache do not fit a GPU of 23.65 GiB (LR101)",
         ),
+        (
+            "qwen3.6-27b --gpus 4xRTX4090 --weights w4a16",
+            "does not hold the w4a16 weights that the plan counts with (LR140)",
+        ),
         ("qwen3-8b --gpus H100 --ttft 0.001", "is impossible for 40960 cold tokens (LR801)"),
     ],
 )

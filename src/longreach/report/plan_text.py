@@ -40,13 +40,15 @@ def _headline(plan: Plan, paint: Paint) -> list[str]:
 
 
 def _first_other_error(plan: Plan) -> tuple[Finding, ...]:
-    """The first error that the lines about room do not tell: a release, a wish, a machine, KV bytes that are not there."""
+    """The first error that the lines about room do not tell: a release, a wish, a machine, KV bytes that are not there; else
+    that the command names other weights than the verdict is about.
+    """
     refused = any(
         instance.kv_cache and not (instance.loads and instance.kv_cache.serves) for instance in plan.instances
     )
     told = ("weights_exceed_gpu", "kv_too_small_for_max_len") if refused else ()
-    errors = (finding for finding in plan.findings if finding.severity == "error" and finding.cause not in told)
-    return tuple(islice(errors, 1))
+    grave = (f for f in plan.findings if f.severity == "error" or f.cause == "checkpoint_form_differs")
+    return tuple(islice((finding for finding in grave if finding.cause not in told), 1))
 
 
 def _told(finding: Finding) -> str:
