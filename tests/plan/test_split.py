@@ -1,5 +1,7 @@
 """How a model is spread over GPUs, and that lint finds nothing wrong with the command that comes of it."""
 
+from typing import Any
+
 import pytest
 
 from longreach.cli.planning import find_machine
@@ -20,9 +22,9 @@ _RELEASES = ("0.33.0", "0.32.0", "0.20.1", "0.11.2")
 _TOKENS = 32768
 
 
-def _plan(model: str, gpus: str, weights: QuantizationName | None, release: str = "0.32.0", **goal: int) -> Plan:
+def _plan(model: str, gpus: str, weights: QuantizationName | None, release: str = "0.32.0", **goal: Any) -> Plan:
     spec, machine = load_model(model, weights), find_machine(gpus=gpus, link=None, ram=None, numa=None)
-    named = NamedGoal("main", Goal(max_model_len=_TOKENS, **goal))  # type: ignore[arg-type] # sizes alone
+    named = NamedGoal("main", Goal(max_model_len=_TOKENS, **goal))
     return make_plan(spec, machine, get_release(release), [named], with_alternatives=False)
 
 
@@ -42,6 +44,12 @@ def test_blocks_of_quantized_experts_stay_whole(
     (instance,) = _plan(model, gpus, weights).instances
     assert instance.options.tensor_parallel_size == tp
     assert ("--enable-expert-parallel" in instance.argv) is spreads_experts
+
+
+def test_expert_parallelism_is_not_added_where_it_was_refused() -> None:
+    (instance,) = _plan("qwen3-30b-a3b", "4xRTX4090", "fp8", extra_args=("--no-enable-expert-parallel",)).instances
+    assert instance.options.tensor_parallel_size == 2
+    assert "--enable-expert-parallel" not in instance.argv
 
 
 def test_size_that_cuts_blocks_is_refused_where_it_was_given() -> None:

@@ -14,6 +14,7 @@ from longreach.rules.parallel import SPLIT_RULES, dcp_impossible, quantization_g
 from longreach.rules.split_blocks import fp8_blocks_split
 
 WHOLE_EXPERTS = "--enable-expert-parallel"
+_NO_WHOLE_EXPERTS = "--no-enable-expert-parallel"
 _BLOCK_RULES = (fp8_blocks_split, quantization_group_split)
 
 
@@ -82,7 +83,8 @@ def with_whole_experts(deployment: Deployment) -> Deployment:
     if not any(True for rule in _BLOCK_RULES for _ in rule.check(deployment)):
         return deployment
     registry = get_registry(deployment.release.version)
-    if not deployment.model.is_moe or registry.find(WHOLE_EXPERTS) is None:
+    is_refused = _NO_WHOLE_EXPERTS in deployment.options.extra_args
+    if is_refused or not deployment.model.is_moe or registry.find(WHOLE_EXPERTS) is None:
         return deployment
     options = replace(deployment.options, extra_args=(*deployment.options.extra_args, WHOLE_EXPERTS))
     mended = replace(deployment, options=options)
