@@ -22,6 +22,7 @@ from longreach.rules import (
     written_hybrid,
     written_kv,
     written_platform,
+    written_quantization,
     written_rope,
     written_weights,
 )
@@ -297,7 +298,7 @@ _HYBRIDS = (
 
 _WEIGHTS = (
     Case(
-        written_weights.quantization_mismatch,
+        written_quantization.quantization_mismatch,
         line("deepseek-v3", "--quantization awq"),
         (
             line("deepseek-v3", "--quantization fp8"),
@@ -309,7 +310,7 @@ _WEIGHTS = (
         ),
     ),
     Case(
-        written_weights.quantization_contradicts_name,
+        written_quantization.quantization_contradicts_name,
         written("PATH/nm-testing/Qwen3-30B-A3B-NVFP4 --quantization modelopt_fp4", "0.10.1.1"),
         (
             written("nvidia/Qwen3-30B-A3B-NVFP4 --quantization modelopt_fp4", "0.10.1.1"),
@@ -321,7 +322,7 @@ _WEIGHTS = (
         ),
     ),
     Case(
-        written_weights.gguf_beside_quantized_config,
+        written_quantization.gguf_beside_quantized_config,
         written("PATH/DeepSeek-R1-0528-UD-IQ2_XXS-00001-of-00005.gguf --quantization gguf", "0.8.5.post1"),
         (
             written("PATH/DeepSeek-R1.gguf --hf-config-path PATH/r1-bf16", "0.8.5.post1"),
@@ -329,7 +330,7 @@ _WEIGHTS = (
         ),
     ),
     Case(
-        written_weights.quantization_needs_newer_gpu,
+        written_quantization.quantization_needs_newer_gpu,
         line("qwen3-32b", "--quantization fp8", "0.12.0", gpus="4xT4"),
         (
             line("qwen3-32b", "--quantization fp8", "0.15.1", gpus="4xT4"),
@@ -344,7 +345,7 @@ _WEIGHTS = (
         (line("qwen3-30b-a3b", "-tp 2 --enable-expert-parallel"), line("qwen2.5-0.5b", "-tp 2")),
     ),
     Case(
-        written_weights.kernel_needs_float16,
+        written_quantization.kernel_needs_float16,
         written("Qwen/Qwen3-32B-AWQ --quantization awq --dtype bfloat16", "0.20.2"),
         (
             written("Qwen/Qwen3-32B-AWQ --dtype bfloat16", "0.20.2"),

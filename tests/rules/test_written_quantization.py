@@ -3,7 +3,7 @@
 import pytest
 from tests.rules.commands import written
 
-from longreach.rules.written_weights import quantization_contradicts_name, quantization_mismatch
+from longreach.rules.written_quantization import quantization_contradicts_name, quantization_mismatch
 
 
 @pytest.mark.parametrize(
