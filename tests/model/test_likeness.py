@@ -20,7 +20,7 @@ NAMES = (
     ("/cache/huggingface/qwen3.6-27b-autoround-int4", "qwen3.6-27b", "w4a16"),
     ("unsloth/Qwen2.5-VL-72B-Instruct-unsloth-bnb-4bit", "qwen2.5-vl-72b", "w4a16"),
     ("PATH/Meta-Llama-3.1-70B-Instruct-quantized.w8a8/", "llama-3.1-70b", "w8a8-int8"),
-    ("/root/.cache/huggingface/hub/models--Qwen--Qwen3-32B-AWQ/snapshots/0123abc", "qwen3-32b", "w4a16"),
+    ("/home/u/.cache/huggingface/hub/models--Qwen--Qwen3-32B-AWQ/snapshots/0123abc", "qwen3-32b", "w4a16"),
     ("qwen3-30b-a3b-thinking-2507", "qwen3-30b-a3b-2507", None),
     ("TheBloke/Mixtral-8x7B-Instruct-v0.1-AWQ", "mixtral-8x7b", "w4a16"),
     ("TheBloke/Mistral-7B-Instruct-v0.2-GPTQ", "mistral-7b-v0.2", "w4a16"),

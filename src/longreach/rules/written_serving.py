@@ -8,6 +8,7 @@ from longreach.engine.flag_values import write_value
 from longreach.engine.parsing.parsed import is_open
 from longreach.engine.parsing.ranges import find_misfit
 from longreach.rules.edit import Edit, remove_flag
+from longreach.rules.named_backend import named_backend
 from longreach.rules.rule import Diagnosis, rule
 from longreach.rules.written import CommandRule, WrittenCommand
 
@@ -152,26 +153,17 @@ def unprofiled_memory(written: WrittenCommand) -> Iterator[Diagnosis]:
 )
 def backend_refuses_kv_dtype(written: WrittenCommand) -> Iterator[Diagnosis]:
     """A backend given by name is taken or refused, never replaced."""
-    name = written.value("--attention-backend") or _backend_variable(written)
-    dtype = written.options.kv_cache_dtype
-    if name is None or dtype is None:
+    name, dtype = named_backend(written), written.options.kv_cache_dtype
+    taken = backend_kv_dtypes(name, written.release) if name else None
+    if dtype is None or taken is None or dtype in taken:
         return
-    taken = backend_kv_dtypes(name.upper(), written.release)
-    if taken is None or dtype in taken:
-        return
+    flag = "--attention-backend"
     yield Diagnosis(
-        f"attention backend {name.upper()} does not take --kv-cache-dtype {dtype}",
+        f"attention backend {name} does not take --kv-cache-dtype {dtype}",
         f"in vLLM {written.release.version} it takes {', '.join(taken)}",
         f"--kv-cache-dtype auto, or leave the backend to vLLM, which picks one that stores {dtype}",
-        edit=remove_flag("--attention-backend")
-        if written.value("--attention-backend")
-        else Edit(unset_env=("VLLM_ATTENTION_BACKEND",)),
+        edit=remove_flag(flag) if written.value(flag) else Edit(unset_env=("VLLM_ATTENTION_BACKEND",)),
     )
-
-
-def _backend_variable(written: WrittenCommand) -> str | None:
-    known = "VLLM_ATTENTION_BACKEND" in written.registry.names("env")
-    return written.variable("VLLM_ATTENTION_BACKEND") if known else None
 
 
 @rule("LR965", "advice", "slow_tokenizer_for_long_prompts", "long prompts are tokenized by the slow tokenizer")

@@ -18,7 +18,7 @@ def only(text: str, name: str = "") -> FoundCommand:
 
 
 DOCKER_RUN = f"""docker run -itd --rm --name big --gpus '"device=4,5"' --shm-size=16g --ipc=host --network host \\
-  -e A=1 --env "B=x y" -e HF_TOKEN -p8000:80 -v ~/.cache:/root/.cache --ulimit memlock=-1:-1 --cap-add=CAP_SYS_NICE \\
+  -e A=1 --env "B=x y" -e HF_TOKEN -p8000:80 -v ~/.cache:/home/u/.cache --ulimit memlock=-1:-1 --cap-add=CAP_SYS_NICE \\
   --restart unless-stopped {IMAGE} m --port 80"""
 
 COMPOSE = f"""
