@@ -18,10 +18,6 @@ class Flag:
     key: str | None = None  # a shortcut for this key of the JSON flag of the same field
     note: str = ""
 
-    def exists_in(self, release: Release) -> bool:
-        """Whether that release's parser has the flag."""
-        return registry_of(release).find(self.name) is not None
-
     @property
     def negated(self) -> str:
         """`--no-enable-prefix-caching`: the other half of a boolean pair."""

@@ -17,6 +17,7 @@ class CommandReading:
     """What could be read of a command, and what could not. Arguments that do not parse leave their field unset."""
 
     options: EngineOptions
+    parsed: ParsedCommand
     arguments: tuple[Argument, ...]
     problems: tuple[OptionProblem, ...]
 
@@ -57,7 +58,7 @@ def read_command(
     absent = {flag.field: flag.absent for flag in FLAGS if flag.absent is not None}
     given = {"model": arguments.model or "", "extra_args": extra, "env": tuple(env)}
     options = EngineOptions(**(absent | draft.values | given))  # type: ignore[arg-type] # checked by the round-trip test
-    return CommandReading(options, arguments.flags, _problems(arguments))
+    return CommandReading(options, arguments.parsed, arguments.flags, _problems(arguments))
 
 
 def _problems(arguments: Arguments) -> tuple[OptionProblem, ...]:

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from longreach.engine.checks import in_range
 from longreach.engine.launchfiles.found import FoundCommand
 from longreach.engine.options import ServeCommand
-from longreach.engine.parser import parse_arguments
 from longreach.engine.parsing.parsed import ParsedCommand
 from longreach.engine.parsing.ranges import find_misfit
 from longreach.engine.reading import read_command
-from longreach.engine.registry import get_registry
 from longreach.engine.release import Release
 from longreach.hardware.spec import Machine
 from longreach.lint.deployment import deployment_of
@@ -58,12 +56,12 @@ def lint_command(command: ServeCommand, release: Release, around: Surroundings =
 
 def read_written(command: ServeCommand, release: Release, around: Surroundings = UNKNOWN) -> WrittenCommand:
     """The command as command rules look at it."""
-    registry = get_registry(release.version)
+    reading = read_command(command.argv, command.env, release, around.config)
     return WrittenCommand(
-        parsed=parse_arguments(command.argv, registry, around.config),
+        parsed=reading.parsed,
         release=release,
-        registry=registry,
-        options=read_command(command.argv, command.env, release, around.config).options,
+        registry=reading.parsed.registry,
+        options=reading.options,
         env=command.env,
         model=around.model,
         machine=around.machine,

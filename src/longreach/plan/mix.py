@@ -4,7 +4,7 @@ import math
 
 from longreach.errors import UsageError
 from longreach.plan.values import PromptClass
-from longreach.units import format_tokens, parse_tokens, shortened
+from longreach.units import parse_tokens, shortened
 
 _EXAMPLE = "--mix 90%:8k,10%:500k"
 _MOST_CLASSES = 16
@@ -41,11 +41,6 @@ def mean_tokens(classes: tuple[PromptClass, ...]) -> int:
 def share_of(classes: tuple[PromptClass, ...]) -> float:
     """Of all requests."""
     return sum(item.share for item in classes)
-
-
-def describe_mix(classes: tuple[PromptClass, ...]) -> str:
-    """`90 % of 8,000 tokens, 10 % of 500,000`."""
-    return ", ".join(f"{item.share:.0%} of {format_tokens(item.prompt_tokens)}" for item in classes) + " tokens"
 
 
 def _parse_class(part: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from longreach.engine.options import EngineOptions
+from longreach.engine.registry import version_key
 from longreach.engine.release import Release
 from longreach.model.spec import ModelSpec
 from longreach.rules.deployment import Deployment
@@ -65,8 +66,10 @@ class Check(Generic[S_contra]):
 
     def applies_to(self, release: Release) -> bool:
         """Whether the rule holds for this release."""
-        first, last = _number(self.first_release), _number(self.last_release)
-        return (first is None or release.number >= first) and (last is None or release.number <= last)
+        first, last = self.first_release, self.last_release
+        return (first is None or release.number >= version_key(first)) and (
+            last is None or release.number <= version_key(last)
+        )
 
     def check(self, subject: S_contra) -> Iterator[Finding]:
         """The rule's findings on this subject; none when the rule does not hold for its release."""
@@ -98,7 +101,3 @@ def rule(
         return Check(kind, diagnose, first, last)
 
     return decorate
-
-
-def _number(version: str | None) -> tuple[int, ...] | None:
-    return None if version is None else tuple(int(part) for part in version.split("."))
