@@ -1,0 +1,1 @@
+"""Does a KV tier pay? One workload against GPU only, + CPU, + disk, each freshly started, judged by intervals."""
