@@ -161,10 +161,13 @@ class BenchResult:
 
     @property
     def counted(self) -> tuple[RequestRecord, ...]:
-        """The records that figures are made from: all but the flood."""
-        return tuple(record for record in self.records if record.state != "flood")
+        """The records that figures are made from: no flood, and of several passes in one state only the last (a hybrid may
+        need a repeat before it hits).
+        """
+        last: dict[CacheState, str] = {phase.state: phase.name for phase in self.header.phases}
+        return tuple(r for r in self.records if r.state != "flood" and last.get(r.state) == r.phase)
 
     @property
     def num_wanted(self) -> int:
         """Requests that a complete run would have counted."""
-        return self.header.num_requests * sum(phase.state != "flood" for phase in self.header.phases)
+        return self.header.num_requests * len({phase.state for phase in self.header.phases} - {"flood"})
