@@ -15,7 +15,8 @@ INTO_VENV := $(BIN)/python -m tools.uv pip install --python $(BIN)/python --no-d
 
 # The stamp of an environment is written last: an interrupted installation is started again, never used.
 DEV_READY := $(VENV)/.ready
-ENGINE_READY := $(ENGINE)/.ready
+ENGINE_PACKAGES := $(ENGINE)/.ready
+ENGINE_READY := $(ENGINE)/.prepared
 
 .PHONY: help
 help: ## list the targets
@@ -92,8 +93,12 @@ $(DEV_READY): requirements/dev.lock pyproject.toml | python
 	@$(BIN)/python -m pip check
 	@touch $@
 
-$(ENGINE_READY): requirements/engine.lock tools/install_engine.py tools/prepare_engine.py tools/uv.py $(wildcard tools/engine_support/*) | $(DEV_READY)
+$(ENGINE_PACKAGES): requirements/engine.lock | $(DEV_READY)
 	@$(BIN)/python -m tools.install_engine $(ENGINE)
+	@touch $@
+
+$(ENGINE_READY): $(ENGINE_PACKAGES) pyproject.toml src/longreach/_version.py tools/prepare_engine.py $(wildcard tools/engine_support/*) | $(DEV_READY)
+	@$(BIN)/python -m tools.prepare_engine $(ENGINE)/bin/python
 	@touch $@
 
 .PHONY: lock-engine
