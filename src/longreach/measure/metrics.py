@@ -18,18 +18,20 @@ async def fetch_metrics(client: Client) -> EngineMetrics | None:
         answer = await client.fetch("/metrics")
     except ServerError:
         return None
-    metrics = parse_metrics(answer.body.decode("utf-8", errors="replace")) if answer.status == 200 else None
+    # Most lines of a page are histogram buckets, which nothing here reads: they would hold up the loop for nothing.
+    lines = (line for line in answer.body.decode("utf-8", errors="replace").splitlines() if "_bucket{" not in line)
+    metrics = parse_metrics("\n".join(lines)) if answer.status == 200 else None
     return metrics if metrics is not None and metrics.num_finished is not None else None
 
 
-async def fetch_settled_metrics(client: Client, before: EngineMetrics) -> EngineMetrics | None:
-    """A reading in which the request made since `before` is counted; the last one when that does not come in time."""
+async def fetch_settled_metrics(client: Client, before: EngineMetrics, num_requests: int = 1) -> EngineMetrics | None:
+    """A reading in which the requests made since `before` are counted; the last one when that does not come in time."""
     deadline = time.monotonic() + _SETTLE_S
     while True:
         after = await fetch_metrics(client)
         if after is None or time.monotonic() > deadline:
             return after
-        if _num_finished(after) > _num_finished(before) and _is_idle(after):
+        if _num_finished(after) - _num_finished(before) >= num_requests and is_idle(after):
             return after
         await asyncio.sleep(_POLL_S)
 
@@ -42,19 +44,20 @@ def count_request(before: EngineMetrics, after: EngineMetrics) -> Counters | Non
         return None
     ours_alone = _num_finished(after) - _num_finished(before) == 1
     return Counters(
-        attributed=ours_alone and _is_idle(before) and _is_idle(after),
-        prompt_tokens=_whole(change.prompt_tokens),
-        prefix_hit_tokens=_whole(change.prefix_hit_tokens),
-        external_hit_tokens=_whole(change.external_hit_tokens),
-        hits_by_source=_sources(change.cached_tokens_by_source),
-        preemptions=_whole(change.num_preemptions),
-        num_drafts=_whole(change.num_drafts),
-        num_draft_tokens=_whole(change.num_draft_tokens),
-        num_accepted_tokens=_whole(change.num_accepted_tokens),
+        attributed=ours_alone and is_idle(before) and is_idle(after),
+        prompt_tokens=whole(change.prompt_tokens),
+        prefix_hit_tokens=whole(change.prefix_hit_tokens),
+        external_hit_tokens=whole(change.external_hit_tokens),
+        hits_by_source=list_sources(change.cached_tokens_by_source),
+        preemptions=whole(change.num_preemptions),
+        num_drafts=whole(change.num_drafts),
+        num_draft_tokens=whole(change.num_draft_tokens),
+        num_accepted_tokens=whole(change.num_accepted_tokens),
     )
 
 
-def _is_idle(metrics: EngineMetrics) -> bool:
+def is_idle(metrics: EngineMetrics) -> bool:
+    """Nothing runs and nothing waits."""
     return not metrics.num_running and not metrics.num_waiting
 
 
@@ -62,9 +65,11 @@ def _num_finished(metrics: EngineMetrics) -> float:
     return metrics.num_finished or 0.0
 
 
-def _whole(value: float | None) -> int | None:
+def whole(value: float | None) -> int | None:
+    """A count as an integer."""
     return None if value is None else round(value)
 
 
-def _sources(by_source: BySource | None) -> tuple[tuple[str, int], ...]:
+def list_sources(by_source: BySource | None) -> tuple[tuple[str, int], ...]:
+    """The sources that count anything."""
     return tuple((source, round(tokens)) for source, tokens in by_source or () if tokens)

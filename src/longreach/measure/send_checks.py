@@ -96,14 +96,18 @@ def _check_cold(cold: SendReport | None, prompt: PromptReport) -> ChecklistItem:
 
 
 def is_proven_warm(send: SendReport, block_size: int | None) -> bool:
+    """The cache had all of the prompt that it can have."""
+    if send.cached_tokens is None or send.usage is None:
+        return False
+    return covers_prompt(send.cached_tokens, send.usage.prompt_tokens, block_size)
+
+
+def covers_prompt(cached_tokens: int, prompt_tokens: int, block_size: int | None) -> bool:
     """All of the prompt came from the cache but its last blocks: one that is not full is never cached, speculation gives
     one more up, and hybrids keep states at block ends only. Without a block size a tenth may be missing.
     """
-    if send.cached_tokens is None or send.usage is None:
-        return False
-    prompt_tokens = send.usage.prompt_tokens
     slack = 3 * block_size if block_size else prompt_tokens // 10
-    return send.cached_tokens > 0 and send.cached_tokens >= prompt_tokens - slack - 1
+    return cached_tokens > 0 and cached_tokens >= prompt_tokens - slack - 1
 
 
 def _check_warm(warm: Sequence[SendReport], block_size: int | None) -> ChecklistItem:

@@ -68,7 +68,7 @@ def report_send(
     label: str, result: StreamResult, counters: Counters | None, needles: Sequence[Needle] = ()
 ) -> SendReport:
     """A request's result beside the server's counters."""
-    cached_tokens, source = _cached_tokens(result, counters)
+    cached_tokens, source = find_cached_tokens(result, counters)
     timing = result.timing
     return SendReport(
         label=label,
@@ -91,7 +91,7 @@ def report_send(
     )
 
 
-def _cached_tokens(
+def find_cached_tokens(
     result: StreamResult, counters: Counters | None
 ) -> tuple[int | None, Literal["usage", "metrics"] | None]:
     """The request's own count first; the metrics' only when nothing else ran; else unknown."""
