@@ -11,7 +11,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Of `num_samples` measured values. A percentile with fewer than 1 / (1 - p) samples beyond it is the largest value."""
+    """Of `num_samples` measured values. Percentiles interpolate linearly; below 100 samples P99 is close to the largest."""
 
     num_samples: int
     mean: float
@@ -40,6 +40,17 @@ class StateSummary:
     prompt_tokens: int
     cached_tokens: int | None
     hits_by_source: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LengthSummary:
+    """The figures of all requests in one state whose prompts are about as long: `low_tokens` to `high_tokens`."""
+
+    state: CacheState
+    low_tokens: int
+    high_tokens: int
+    ttft_s: Distribution
+    itl_s: Distribution | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +114,4 @@ class BenchSummary:
     checks: tuple[ChecklistItem, ...] = ()
     forecasts: tuple[ForecastComparison, ...] = ()
     errors: tuple[tuple[str, int], ...] = field(default=())  # what failed how often, most frequent first
+    lengths: tuple[LengthSummary, ...] = ()  # where prompts are not all about as long
