@@ -1,0 +1,63 @@
+"""Which of a run's requests and phases a figure is made from. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from longreach.measure.bench.values import BenchResult, CacheState, PhaseReport, RequestRecord
+
+Value = TypeVar("Value")
+
+
+def counted_phases(result: BenchResult) -> tuple[PhaseReport, ...]:
+    """The reports that belong to `result.counted`: no flood, of each state the last pass."""
+    last = {phase.state: phase.name for phase in result.header.phases}
+    return tuple(p for p in result.phases if p.state != "flood" and last.get(p.state) == p.name)
+
+
+def states_of(result: BenchResult) -> tuple[CacheState, ...]:
+    """The states that figures are given for, in the order they were measured in."""
+    return tuple(dict.fromkeys(phase.state for phase in result.header.phases if phase.state != "flood"))
+
+
+def busy_time_s(records: Sequence[RequestRecord], phases: Sequence[PhaseReport]) -> float:
+    """Seconds from a phase's first request to the end of its last, over all phases. What lies between phases (floods, waits
+    for the server's counters, the time until a run was resumed) is not in it.
+    """
+    groups: dict[tuple[str, int | None], list[RequestRecord]] = {}
+    for record in records:
+        groups.setdefault((record.phase, _sitting(record, phases)), []).append(record)
+    return sum(_span_s(group) for group in groups.values())
+
+
+def _sitting(record: RequestRecord, phases: Sequence[PhaseReport]) -> int | None:
+    """Which report covers the record; a phase that was resumed has several."""
+    places = (
+        place
+        for place, phase in enumerate(phases)
+        if phase.name == record.phase and phase.began_s <= record.sent_s <= phase.ended_s
+    )
+    return next(places, None)
+
+
+def _span_s(records: Sequence[RequestRecord]) -> float:
+    return max(r.sent_s + r.e2e_latency_s for r in records) - min(r.sent_s for r in records)
+
+
+def sources_of(phase: PhaseReport) -> tuple[tuple[str, int], ...]:
+    """Tokens that were hit, by where they were. A server that does not split them (before 0.32) still tells its own cache
+    from what lies outside it.
+    """
+    both = (("device", phase.prefix_hit_tokens or 0), ("outside the GPU", phase.external_hit_tokens or 0))
+    return tuple((source, tokens) for source, tokens in phase.hits_by_source or both if tokens)
+
+
+def known(values: Iterable[Value | None]) -> list[Value]:
+    """Those that are not unknown."""
+    return [value for value in values if value is not None]
+
+
+def total(values: Iterable[int | None]) -> int | None:
+    """The sum; None when one is unknown, or there is none."""
+    items = list(values)
+    numbers = known(items)
+    return sum(numbers) if numbers and len(numbers) == len(items) else None
