@@ -1,10 +1,9 @@
 """What `verify` prints: the sends side by side, then the checklist with its evidence."""
 
-from longreach.measure.verify_report import ChecklistItem, SendReport, VerifyReport
+from longreach.measure.verify_report import SendReport, VerifyReport
+from longreach.report.checklist_text import render_checklist
 from longreach.report.style import Paint, printable, table
 from longreach.units import format_duration, format_tokens
-
-_MARK = {"pass": ("pass", "green"), "fail": ("FAIL", "red"), "cannot_tell": ("cannot tell", "yellow")}
 
 
 def render_verify(report: VerifyReport, paint: Paint) -> str:
@@ -13,9 +12,7 @@ def render_verify(report: VerifyReport, paint: Paint) -> str:
     lines = [paint(printable(f"{report.model or 'no model'} at {report.base_url}{version}"), "bold"), ""]
     if report.sends:
         lines += [*_sends(report), ""]
-    lines += [line for item in report.items for line in _item(item, paint)]
-    lines += ["", _verdict(report, paint)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *render_checklist(report.items, paint, interrupted=report.interrupted)])
 
 
 def _sends(report: VerifyReport) -> list[str]:
@@ -35,17 +32,3 @@ def _send(send: SendReport) -> tuple[str, ...]:
         "-" if usage is None or usage.completion_tokens is None else format_tokens(usage.completion_tokens),
         send.finish_reason or (send.failure.kind if send.failure else "-"),
     )
-
-
-def _item(item: ChecklistItem, paint: Paint) -> list[str]:
-    word, colour = _MARK[item.verdict]
-    evidence = " ".join(printable(item.evidence).split())
-    line = f"{paint(f'{word:>11}', colour)}  {item.title}: {evidence}"
-    return [line, f"{'':>13}fix: {printable(item.fix)}"] if item.fix else [line]
-
-
-def _verdict(report: VerifyReport, paint: Paint) -> str:
-    counts = {verdict: sum(item.verdict == verdict for item in report.items) for verdict in _MARK}
-    text = f"{counts['pass']} passed, {counts['fail']} failed, {counts['cannot_tell']} cannot be told"
-    text = f"stopped early; {text}" if report.interrupted else text
-    return paint(text, "bold", "red" if counts["fail"] or report.interrupted else "green")
