@@ -1,0 +1,203 @@
+"""Does a tier pay? Two variants request by request, and a verdict only where the interval allows one. Pure.
+
+    gain = 1 - (time with the tier) / (time without), both summed over the same requests of the same repeat
+
+Its interval is a bootstrap over prompts; all sends of a prompt stay together, so that every draw has the workload's own share
+of cold sends. Of several repeats it is at least as wide as Student's interval of their gains: runs differ by more than prompts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from statistics import fmean, stdev
+from typing import TypeVar
+
+from longreach.measure.bench.statistics import Estimate, relative_difference
+from longreach.measure.bench.values import BenchResult
+from longreach.measure.tiers.places import Place
+from longreach.measure.tiers.values import Gain, StepVerdict, TierStep, VariantFigures
+from longreach.units import format_tokens
+
+DEFAULT_MARGIN = 0.05
+
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""Student's t at 97.5 % by degrees of freedom from 1; beyond, the last one is near enough and on the safe side."""
+
+_SPOKEN = {"cpu": "CPU"}
+_FEWEST_REPEATS = 3  # of two, Student's interval is six times as wide as what it is about
+_MOST_REPEATS = 50  # a difference that takes more is too small to matter
+
+
+Key = TypeVar("Key")
+_Sums = tuple[float, float]  # seconds without and with the step
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One variant: its figures, and its results by repeat."""
+
+    figures: VariantFigures
+    results: Mapping[int, BenchResult]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Times of the same requests without and with the step, in seconds, summed by repeat and unit, and by round."""
+
+    num_pairs: int = 0
+    by_unit: dict[tuple[int, int], _Sums] = field(default_factory=dict)
+    by_round: dict[int, _Sums] = field(default_factory=dict)
+
+    @property
+    def repeats(self) -> tuple[int, ...]:
+        return tuple(sorted({repeat for repeat, _ in self.by_unit}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What a verdict is made of. `tier_hits`: prompt tokens from the tier in question; None: not counted, or no new tier."""
+
+    ttft: Gain | None
+    latency: Gain | None
+    tier: str
+    tier_hits: int | None
+    num_repeats: int
+    margin: float
+
+
+def decide_step(base: Measured, variant: Measured, places: Mapping[int, Place], margin: float) -> TierStep:
+    """The variant against the best one before it. A tier that nothing was hit in is dropped, whatever the times say."""
+    waits, answers = (_pairs(base, variant, places, field) for field in ("ttft_s", "e2e_latency_s"))
+    tiers = variant.figures.variant
+    added = tiers.added if base.figures.variant.tiers != tiers.tiers else None
+    evidence = _Evidence(
+        ttft=_gain(waits),
+        latency=_gain(answers),
+        tier="ARC policy" if added is None else f"{_SPOKEN.get(added, added)} tier",
+        tier_hits=None if added is None else variant.figures.hits_from(added),
+        num_repeats=len(waits.repeats),
+        margin=margin,
+    )
+    verdict, why = _judge(evidence)
+    return TierStep(
+        base=base.figures.variant,
+        variant=tiers,
+        verdict=verdict,
+        why=why,
+        num_pairs=waits.num_pairs,
+        num_repeats=evidence.num_repeats,
+        ttft_gain=evidence.ttft,
+        latency_gain=evidence.latency,
+        gain_by_round=tuple((number, _saved(sums)) for number, sums in sorted(waits.by_round.items())),
+        added_hit_share=_added_hit_share(base.figures, variant.figures),
+        more_runs=_more_runs(waits, margin) if verdict == "not_enough_data" else None,
+    )
+
+
+def _judge(found: _Evidence) -> tuple[StepVerdict, str]:
+    if found.tier_hits == 0:
+        return "drop", f"not one prompt token came from the {found.tier}: whatever differs is not its doing"
+    if found.ttft is None or found.ttft.interval is None:
+        return "not_enough_data", "too few prompts were answered with it and without"
+    low, high = found.ttft.interval
+    served = (
+        ""
+        if found.tier_hits is None
+        else f"; {format_tokens(found.tier_hits)} prompt tokens came from the {found.tier}"
+    )
+    once = "; one run each: what differs from run to run is not in the interval" if found.num_repeats == 1 else ""
+    said, asked = f"time to first token {_change(found.ttft)}", f"the {found.margin:.0%} asked for"
+    if high < found.margin:
+        return "drop", f"{said}: less saved than {asked}{served}{once}"
+    if low <= found.margin:
+        return "not_enough_data", f"{said}: it may save more or less than {asked}{served}{once}"
+    if found.latency is not None and found.latency.interval is not None and found.latency.interval[1] < 0:
+        return "drop", f"{said}, but whole answers take longer, {_change(found.latency)}{served}{once}"
+    return "keep", f"{said}: more saved than {asked}{served}{once}"
+
+
+def _change(gain: Gain) -> str:
+    """A saving is a minus: `-62.0 % (-65.1 to -58.3)`."""
+    if gain.interval is None:
+        return f"{-100 * gain.value:+.1f} %"
+    low, high = gain.interval
+    return f"{-100 * gain.value:+.1f} % ({-100 * high:+.1f} to {-100 * low:+.1f})"
+
+
+def _pairs(base: Measured, variant: Measured, places: Mapping[int, Place], name: str) -> _Pairs:
+    """Requests that both answered. `name` is the record's field."""
+    by_unit, by_round, num_pairs = dict[tuple[int, int], _Sums](), dict[int, _Sums](), 0
+    for repeat in sorted(base.results.keys() & variant.results.keys()):
+        without, with_it = _times(base.results[repeat], name), _times(variant.results[repeat], name)
+        for index in sorted(without.keys() & with_it.keys()):
+            place, times = places.get(index, Place(1, index)), (without[index], with_it[index])
+            _add(by_unit, (repeat, place.unit), times)
+            _add(by_round, place.round, times)
+            num_pairs += 1
+    return _Pairs(num_pairs, by_unit, by_round)
+
+
+def _add(sums: dict[Key, _Sums], key: Key, times: _Sums) -> None:
+    before = sums.get(key, (0.0, 0.0))
+    sums[key] = (before[0] + times[0], before[1] + times[1])
+
+
+def _times(result: BenchResult, name: str) -> dict[int, float]:
+    times = {record.index: getattr(record, name) for record in result.counted if record.ok}
+    return {index: seconds for index, seconds in times.items() if seconds is not None}
+
+
+def _drawn(pairs: _Pairs) -> Estimate | None:
+    """The relative change over prompts, with its bootstrap interval."""
+    without, with_it = zip(*pairs.by_unit.values(), strict=True) if pairs.by_unit else ((), ())
+    return relative_difference(without, with_it, paired=True) if sum(without) else None
+
+
+def _gain(pairs: _Pairs) -> Gain | None:
+    found = _drawn(pairs)
+    if found is None:
+        return None
+    if found.interval is None:
+        return Gain(-found.value, None)
+    low, high = -found.interval[1], -found.interval[0]
+    gains = _gains_of_repeats(pairs)
+    if len(gains) > 1:
+        middle, half = fmean(gains), _student_half(stdev(gains), len(gains))
+        low, high = min(low, middle - half), max(high, middle + half)
+    return Gain(-found.value, (low, high))
+
+
+def _gains_of_repeats(pairs: _Pairs) -> list[float]:
+    gains = []
+    for repeat in pairs.repeats:
+        rows = [sums for (of, _), sums in pairs.by_unit.items() if of == repeat]
+        gains.append(_saved((sum(row[0] for row in rows), sum(row[1] for row in rows))))
+    return gains
+
+
+def _saved(sums: tuple[float, float]) -> float:
+    return 1 - sums[1] / sums[0] if sums[0] else 0.0
+
+
+def _student_half(deviation: float, num_repeats: int) -> float:
+    return _T[min(num_repeats - 1, len(_T)) - 1] * deviation / sqrt(num_repeats)
+
+
+def _more_runs(pairs: _Pairs, margin: float) -> int | None:
+    """How many repeats more are likely to move the interval off the margin, if prompts and runs go on to differ as they do."""
+    found, repeats = _drawn(pairs), len(pairs.repeats)
+    if found is None or found.interval is None:
+        return 1
+    gains = _gains_of_repeats(pairs)
+    half, distance = (found.interval[1] - found.interval[0]) / 2, abs(-found.value - margin)
+    deviation = stdev(gains) if len(gains) > 1 else 0.0
+    for number in range(max(repeats + 1, _FEWEST_REPEATS), _MOST_REPEATS + 1):
+        if max(half * sqrt(repeats / number), _student_half(deviation, number)) < distance:
+            return number - repeats
+    return None
+
+
+def _added_hit_share(base: VariantFigures, variant: VariantFigures) -> float | None:
+    if base.hit_share is None or variant.hit_share is None:
+        return None
+    return variant.hit_share - base.hit_share

@@ -1,0 +1,114 @@
+"""How large a workload must be before tiers can show what they are worth. Pure.
+
+A tier holds a copy of what the tiers before it hold, so it is asked for a prefix only when that has left them: the prompts must
+be more than the GPUs hold, and within the CPU tier; a disk tier is asked for what has left the CPU tier, too. One workload
+serves all variants:
+
+    without a disk tier   all prompts three times over: every repeat comes after everything else
+    with one              groups that fit the CPU tier and not the GPUs, twice over each; all groups together exceed the CPU tier,
+                          and all of it comes twice: of four sends one is cold, two ask the CPU tier, one the disk
+"""
+
+from dataclasses import dataclass
+
+from longreach.errors import UsageError
+from longreach.measure.bench.statistics import MIN_SAMPLES
+from longreach.measure.tiers.values import WorkloadSizing
+from longreach.plan.values import InstancePlan, PlannedTier
+from longreach.units import ceil_div, format_tokens, round_up
+
+_OVERFLOW = 1.5  # distinct tokens per token of the GPU cache: no block survives until it is asked for again
+_BEYOND_CPU = 1.25  # distinct tokens per token of the CPU tier, where the disk is to be asked
+_FILL = {"exact": 0.8}  # of the CPU tier
+_FILL_OF_A_BOUND = 0.6  # where its capacity is told as "at most"
+_WORTHWHILE_RATIO = 2
+_FEWEST_PROMPTS = MIN_SAMPLES  # an interval is over prompts
+_PROMPTS_IN_GPU = 5  # of the default length: the fewest prompts then overflow it, too
+_SENDS = 3
+_GROUP_SENDS, _PASSES = 2, 2
+
+
+@dataclass(frozen=True, slots=True)
+class SizingWish:
+    """What a workload is sized for. None: choose."""
+
+    prompt_tokens: int | None = None
+    num_prompts: int | None = None
+    sends: int = _SENDS  # of each prompt; 1: nothing ever comes back
+    output_tokens: int = 16
+
+
+def size_workload(instance: InstancePlan, wish: SizingWish) -> WorkloadSizing:
+    """Prompts that overflow the GPU cache and ask each planned tier. UsageError where no size can be known."""
+    gpu = _capacity(instance, "gpu")
+    if gpu is None:
+        raise UsageError(
+            f"no workload can be sized for '{instance.name}'",
+            "the plan does not say how many tokens the GPUs hold",
+            "give the prompts yourself: --prompts N --input-tokens N, or --trace FILE",
+        )
+    has_disk = instance.options.offload is not None and instance.options.offload.disk_path is not None
+    tokens = _prompt_tokens(instance, wish, gpu)
+    cpu = next((tier for tier in instance.tiers if tier.name == "cpu"), None)
+    return _sized(wish, tokens, gpu, cpu, has_disk=has_disk and wish.sends > 1)
+
+
+def _sized(wish: SizingWish, tokens: int, gpu: int, cpu: PlannedTier | None, *, has_disk: bool) -> WorkloadSizing:
+    held = None if cpu is None else cpu.capacity_tokens
+    group = max(ceil_div(round(_OVERFLOW * gpu), tokens), _FEWEST_PROMPTS)
+    notes = list(_notes(group * tokens, gpu, cpu))
+    num_prompts, sends, passes = wish.num_prompts or group, wish.sends, 1
+    if has_disk and held is not None:
+        beyond = round_up(max(ceil_div(round(_BEYOND_CPU * held), tokens), group + 1), group)
+        num_prompts, sends, passes = wish.num_prompts or beyond, _GROUP_SENDS, _PASSES
+        notes.append(
+            "of four sends of a prompt one is cold, two come when it has left the GPUs and one when it has left the CPU tier"
+        )
+    if wish.num_prompts is not None and wish.num_prompts * tokens < _OVERFLOW * gpu:
+        notes.append(
+            f"{wish.num_prompts} prompts are {format_tokens(wish.num_prompts * tokens)} tokens: the GPUs, which hold "
+            f"{format_tokens(gpu)}, may not overflow, and then no tier is asked"
+        )
+    if has_disk and held is not None and num_prompts * tokens <= held:
+        notes.append(
+            f"{num_prompts} prompts fit the CPU tier of {format_tokens(held)} tokens: the disk is hardly asked"
+        )
+    group = min(group, num_prompts) if passes > 1 else num_prompts
+    return WorkloadSizing(tokens, num_prompts, group, sends, passes, gpu, held, tuple(notes))
+
+
+def _notes(distinct: int, gpu: int, cpu: PlannedTier | None) -> tuple[str, ...]:
+    if cpu is None or cpu.capacity_tokens is None:
+        return ("the plan does not say how much the CPU tier holds: whether the prompts fit it shows in its hits",)
+    held = cpu.capacity_tokens
+    if held < _WORTHWHILE_RATIO * gpu:
+        copies = "it keeps a copy of what they hold and can add little (LR307)"
+        return (
+            f"the CPU tier holds {format_tokens(held)} tokens, under twice the {format_tokens(gpu)} of the GPUs: {copies}",
+        )
+    if distinct > _FILL.get(cpu.certainty, _FILL_OF_A_BOUND) * held:
+        return (
+            f"{format_tokens(distinct)} tokens nearly fill the CPU tier of {format_tokens(held)}: shorter prompts fit better",
+        )
+    return ()
+
+
+def _prompt_tokens(instance: InstancePlan, wish: SizingWish, gpu: int) -> int:
+    """The wished length, or the plan's mean prompt, shortened so that it takes several to fill the GPUs."""
+    longest = instance.max_model_len - wish.output_tokens
+    if wish.prompt_tokens is None:
+        mean = min((speed.prompt_tokens for speed in instance.speed), default=longest)
+        return max(min(mean, longest, gpu // _PROMPTS_IN_GPU), 1)
+    if wish.prompt_tokens > longest:
+        raise UsageError(
+            f"prompts of {format_tokens(wish.prompt_tokens)} tokens do not fit '{instance.name}'",
+            f"its longest request is {format_tokens(instance.max_model_len)} tokens, {wish.output_tokens} of them the answer",
+            f"--input-tokens {longest}",
+        )
+    return wish.prompt_tokens
+
+
+def _capacity(instance: InstancePlan, name: str) -> int | None:
+    if instance.kv_cache is not None and name == "gpu":
+        return instance.kv_cache.kv_capacity_tokens
+    return next((tier.capacity_tokens for tier in instance.tiers if tier.name == name), None)
