@@ -11,6 +11,11 @@ from longreach.errors import InputFileError
 
 
 def write_text_atomically(path: Path, text: str, mode: int = 0o644) -> None:
+    """As `write_bytes_atomically`, in UTF-8."""
+    write_bytes_atomically(path, text.encode(), mode)
+
+
+def write_bytes_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Write beside the target and rename over it, so that a reader or a crash never sees half a file.
 
     A link is followed. Raises InputFileError when the folder is missing or may not be written, and for a target that a rename
@@ -25,8 +30,8 @@ def write_text_atomically(path: Path, text: str, mode: int = 0o644) -> None:
             f"cannot write {path}", why, "name a file in a folder that exists and may be written"
         ) from error
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
-            handle.write(text)
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(content)
         Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except OSError as error:
