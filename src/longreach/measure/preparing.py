@@ -2,18 +2,15 @@
 
 import time
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 from longreach.errors import InputFileError, UsageError
-from longreach.measure.prompts import PromptWish, build_prompt, choose_needles, render_question
-from longreach.measure.prose import write_paragraphs
+from longreach.measure.prompts import PromptWish, build_prompt, choose_needles
 from longreach.measure.sending import Sender
 from longreach.measure.target import VerifySettings
+from longreach.measure.template import write_probes
 from longreach.measure.tokenizer import LocalTokenizer, Tokenizer, choose_tokenizer
 from longreach.measure.verify_report import PromptReport
-
-_PROBE_PARAGRAPHS = 12  # about 1,200 tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +57,7 @@ async def _learn_template(sender: Sender, tokenizer: Tokenizer, num_tokens: int,
     A template adds the same number to every text. When two texts disagree, the tokenizer is not the served one, and
     the server's own takes its place; InputFileError when that does not agree with itself either.
     """
-    short = f"p{salt} is a probe.\n\n{render_question(())}"
-    paragraphs = islice(write_paragraphs(f"probe {salt}"), max(1, min(_PROBE_PARAGRAPHS, num_tokens // 400)))
-    long = f"q{salt} is a probe.\n" + "\n".join(paragraphs) + f"\n\n{render_question(())}"
-    added = {await _count_added(sender, tokenizer, text) for text in (short, long)}
+    added = {await _count_added(sender, tokenizer, text) for text in write_probes(salt, num_tokens)}
     if len(added) == 1 and min(added) >= 0:
         return tokenizer, added.pop()
     if isinstance(tokenizer, LocalTokenizer):

@@ -17,7 +17,12 @@ def write_paragraphs(seed: str) -> Iterator[str]:
     """Paragraphs without end; the same seed gives the same ones. Each is one line without its line end."""
     rng = Random(seed)  # noqa: S311 - text, not secrets
     while True:
-        yield " ".join(write_sentence(rng) for _ in range(rng.randint(*_SENTENCES_PER_PARAGRAPH)))
+        yield write_paragraph(rng)
+
+
+def write_paragraph(rng: Random) -> str:
+    """A few sentences in one line, without its line end."""
+    return " ".join(write_sentence(rng) for _ in range(rng.randint(*_SENTENCES_PER_PARAGRAPH)))
 
 
 def write_sentence(rng: Random) -> str:
