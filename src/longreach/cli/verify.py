@@ -1,17 +1,15 @@
 """`longreach verify`: prove a running instance with one long prompt, cold and warm."""
 
-import contextlib
-import re
-import signal
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from longreach.cli.cancelling import cancelling_on_signals
 from longreach.cli.live_line import LiveLine
 from longreach.cli.params import FILE, TOKENS, FiniteRange, echo_json, json_object, json_option, stdout_paint
+from longreach.cli.targets import choose_instance, is_address
 from longreach.errors import UsageError
 from longreach.units import format_duration
 
@@ -62,7 +60,7 @@ def run_verify(target: Any, settings: Any) -> Any:
     from longreach.measure.verify import verify as measure_verify
 
     async def run() -> Any:
-        with _cancelling_on_signals():
+        with cancelling_on_signals():
             return await measure_verify(target, settings, progress)
 
     progress = _Progress()
@@ -72,34 +70,12 @@ def run_verify(target: Any, settings: Any) -> Any:
         progress.close()
 
 
-@contextlib.contextmanager
-def _cancelling_on_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP cancel the current task, as asyncio lets Ctrl-C do; one that is ignored stays ignored."""
-    import asyncio
-
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None
-    found = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
-    before = {number: signal.getsignal(number) for number in found if number is not None}
-    heeded = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}
-    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; outside the main thread
-        for number in heeded:
-            loop.add_signal_handler(number, task.cancel)
-    try:
-        yield
-    finally:
-        for number, handler in heeded.items():
-            with contextlib.suppress(NotImplementedError, ValueError):
-                if loop.remove_signal_handler(number):
-                    signal.signal(number, handler)
-
-
 def _target(target: str, values: dict[str, Any], settings: Any) -> Any:
     from longreach.measure.target import VerifyTarget
 
     given = {"tokenizer": values["tokenizer"], "api_key_env": values["api_key_env"], "model": values["model"]}
     given = {key: value for key, value in given.items() if value is not None}
-    if _is_address(target):
+    if is_address(target):
         if values["instance"]:
             raise UsageError("--instance goes with a plan", f"'{target}' is a URL", "name a plan file, or leave it out")
         return VerifyTarget(target, **given)
@@ -110,26 +86,6 @@ def _target(target: str, values: dict[str, Any], settings: Any) -> Any:
     instance = choose_instance(plan, values["instance"])
     prompt_tokens = settings.prompt_tokens or instance.max_model_len - settings.output_tokens
     return replace(verify_target(plan, instance, prompt_tokens), **given)
-
-
-def _is_address(target: str) -> bool:
-    """A URL, or HOST:PORT where no file has that name."""
-    if target.startswith(("http://", "https://")):
-        return True
-    return re.fullmatch(r"[\w.-]+:\d{1,5}(/.*)?", target) is not None and not Path(target).exists()
-
-
-def choose_instance(plan: Any, name: str | None) -> Any:
-    """The named instance, or the one with the longest window."""
-    if name is None:
-        return max(plan.instances, key=lambda item: item.max_model_len)
-    found = next((item for item in plan.instances if item.name == name), None)
-    if found is None:
-        known = ", ".join(item.name for item in plan.instances)
-        raise UsageError(
-            f"the plan has no instance '{name}'", f"it has {known}", f"--instance {plan.instances[0].name}"
-        )
-    return found
 
 
 def _settings(values: dict[str, Any]) -> Any:

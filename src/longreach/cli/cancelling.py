@@ -1,0 +1,27 @@
+"""Ending an asynchronous command early without losing what it knows."""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def cancelling_on_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP cancel the current task, as asyncio lets Ctrl-C do; one that is ignored stays ignored."""
+    import asyncio
+
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    found = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
+    before = {number: signal.getsignal(number) for number in found if number is not None}
+    heeded = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; outside the main thread
+        for number in heeded:
+            loop.add_signal_handler(number, task.cancel)
+    try:
+        yield
+    finally:
+        for number, handler in heeded.items():
+            with contextlib.suppress(NotImplementedError, ValueError):
+                if loop.remove_signal_handler(number):
+                    signal.signal(number, handler)
