@@ -1,0 +1,190 @@
+"""The tables of a run's page."""
+
+from collections.abc import Callable
+from xml.etree.ElementTree import Element
+
+from longreach.measure.bench.summary_values import (
+    BenchSummary,
+    Distribution,
+    ForecastComparison,
+    Interval,
+    StateSummary,
+)
+from longreach.measure.bench.values import BenchResult, RequestRecord
+from longreach.report.html.elements import Content, element, table
+from longreach.report.html.figures import counted, duration, interval, percent, rate, tokens
+from longreach.report.html.headline import load_text
+from longreach.report.html.plots.values import STATE_WORDS, prompt_tokens
+
+_MAX_FAILED = 50
+_VERDICTS = {"pass": "pass", "fail": "FAIL", "cannot_tell": "cannot tell"}
+_COMPARED = {
+    "ttft_cold_s": "TTFT, cold",
+    "ttft_warm_s": "TTFT, warm",
+    "decode_tokens_per_s": "decode",
+}
+_LANDED = {
+    "inside": ("pass", "as expected"),
+    "faster": ("pass", "faster"),
+    "slower": ("fail", "slower"),
+    "beats_bound": ("fail", "below the bound: the bound or the measurement is wrong"),
+    "no_forecast": ("cannot_tell", "no forecast"),
+}
+
+
+def bench_tables(summary: BenchSummary) -> list[Element]:
+    """Latencies, then the same by cache state, then rates and counts."""
+    states = [row for state in summary.states for row in _state_rows(state)]
+    return [
+        _latency_table(summary),
+        *([table("By cache state", _LATENCY_HEADER, states)] if states else []),
+        _rate_table(summary),
+    ]
+
+
+_LATENCY_HEADER = ("figure", "requests", "mean", "P50", "P90", "P99", "largest")
+
+
+def _latency_table(summary: BenchSummary) -> Element:
+    named = (
+        ("TTFT", summary.ttft_s),
+        ("time to first answer", summary.time_to_first_answer_s),
+        ("ITL", summary.itl_s),
+        ("chunk gap, P99 of each request", summary.chunk_gap_p99_s),
+        ("E2E", summary.e2e_latency_s),
+    )
+    caption = "All answered requests; under each figure its 95 % interval, where there are enough requests for one"
+    return table(caption, _LATENCY_HEADER, [_row(name, values) for name, values in named if values])
+
+
+def _state_rows(state: StateSummary) -> list[tuple[Content, ...]]:
+    named = (("TTFT", state.ttft_s), ("ITL", state.itl_s), ("E2E", state.e2e_latency_s))
+    return [_row(f"{STATE_WORDS[state.state]}, {name}", values) for name, values in named if values]
+
+
+def _row(name: str, values: Distribution) -> tuple[Content, ...]:
+    return (
+        name,
+        f"{values.num_samples:,}",
+        _figure(values.mean, values.mean_interval),
+        _figure(values.p50, values.p50_interval),
+        _figure(values.p90, values.p90_interval),
+        _figure(values.p99, values.p99_interval),
+        duration(values.max),
+    )
+
+
+def _figure(value: float, bounds: Interval | None) -> Element:
+    below = [] if bounds is None else [element("small", interval(bounds))]
+    return element("span", duration(value), *below)
+
+
+def _rate_table(summary: BenchSummary) -> Element:
+    met = summary.goodput
+    shares = "" if met is None or met.share_interval is None else _shares_text(met.share_interval)
+    rows = [
+        ("output", rate(summary.output_tokens_per_s, "tokens/s")),
+        ("prompt", rate(summary.prompt_tokens_per_s, "tokens/s")),
+        ("requests", rate(summary.requests_per_s, "requests/s")),
+        ("goodput", "" if met is None else f"{percent(met.share)}{shares}, {rate(met.requests_per_s, 'requests/s')}"),
+        ("accepted draft tokens", "" if summary.acceptance_rate is None else percent(summary.acceptance_rate)),
+        ("tokens a step", "" if summary.mean_acceptance_length is None else f"{summary.mean_acceptance_length:.2f}"),
+        ("preemptions", "" if summary.num_preemptions is None else f"{summary.num_preemptions:,}"),
+        (
+            "largest use of the KV cache",
+            "" if summary.kv_cache_usage_max is None else percent(summary.kv_cache_usage_max),
+        ),
+        ("mean time in the queue", "" if summary.queue_mean_s is None else duration(summary.queue_mean_s)),
+        (
+            "lateness of this client, P99",
+            "" if summary.client_loop_lag_p99_s is None else duration(summary.client_loop_lag_p99_s),
+        ),
+    ]
+    return table("Rates and counts of the whole run", ("figure", "value"), [row for row in rows if row[1]])
+
+
+def _shares_text(bounds: Interval) -> str:
+    return f" ({percent(bounds[0])} to {percent(bounds[1])})"
+
+
+def forecast_table(summary: BenchSummary) -> Element:
+    """What the plan promised beside what was measured."""
+    header = ("figure", "prompt tokens", "measured (median)", "bound", "expected", "verdict")
+    return table("Forecast of the plan and measurement", header, [_forecast_row(one) for one in summary.forecasts])
+
+
+def _forecast_row(one: ForecastComparison) -> tuple[Content, ...]:
+    def write(value: float | None) -> str:
+        return rate(value, "tokens/s") if one.figure == "decode_tokens_per_s" else duration(value)
+
+    expected = "-" if one.low is None or one.high is None else f"{write(one.low)} to {write(one.high)}"
+    level, words = _LANDED[one.verdict]
+    verdict = element("span", words, class_=f"word {level}")
+    return (_COMPARED[one.figure], tokens(one.prompt_tokens), write(one.measured), write(one.bound), expected, verdict)
+
+
+def check_table(summary: BenchSummary) -> Element:
+    """Every promise with its evidence."""
+    rows = [
+        (
+            item.title,
+            element("span", _VERDICTS[item.verdict], class_=f"word {item.verdict}"),
+            element("span", item.evidence, *([element("small", f"fix: {item.fix}")] if item.fix else [])),
+        )
+        for item in summary.checks
+    ]
+    return table("Promises that were checked", ("promise", "verdict", "evidence"), rows, num_text_columns=3)
+
+
+def failure_tables(result: BenchResult, summary: BenchSummary) -> list[Element]:
+    """How often each error came, and the server's own words."""
+    failed = [record for record in result.counted if not record.ok]
+    shown = failed[:_MAX_FAILED]
+    caption = (
+        f"The first {len(shown)} of {counted(len(failed), 'failed request')}"
+        if len(shown) < len(failed)
+        else "Each of them"
+    )
+    counts = [(text, f"{count:,}") for text, count in summary.errors]
+    header = ("request", "prompt tokens", "kind", "HTTP status", "what the server said")
+    return [
+        *([table("What failed how often", ("error", "requests"), counts)] if counts else []),
+        table(caption, header, [_failure_row(record) for record in shown], num_text_columns=5),
+    ]
+
+
+def _failure_row(record: RequestRecord) -> tuple[Content, ...]:
+    status = "-" if record.error_status is None else str(record.error_status)
+    kind = (record.error_kind or "unknown").replace("_", " ")
+    return (f"{record.phase}, {record.index}", tokens(prompt_tokens(record)), kind, status, record.error or "-")
+
+
+def header_table(result: BenchResult) -> list[Element]:
+    """All that must be the same for another run to be comparable."""
+    header, server = result.header, result.header.server
+    rows = [
+        ("server", f"{header.base_url}, vLLM {server.version}" if server.version else header.base_url),
+        ("model", header.model),
+        ("started", header.started_at),
+        ("load", load_text(header.load)),
+        ("phases", ", ".join(f"{phase.name} ({STATE_WORDS[phase.state]})" for phase in header.phases)),
+        ("workload", header.workload_source),
+        ("digest of the workload", header.workload_digest),
+        ("seed", header.seed),
+        ("tokenizer", f"{header.tokenizer}, template of {counted(header.template_tokens, 'token')}"),
+        ("temperature 0", "yes" if header.is_deterministic else "no"),
+        *_server_rows(result),
+    ]
+    notes = [element("ul", *(element("li", note) for note in header.notes), class_="notes")] if header.notes else []
+    return [table("The run", ("what", "value"), rows, num_text_columns=2), *notes]
+
+
+def _server_rows(result: BenchResult) -> list[tuple[str, str]]:
+    server = result.header.server
+    named: tuple[tuple[str, object, Callable[[float], str]], ...] = (
+        ("max model len", server.max_model_len, tokens),
+        ("KV cache of the server, tokens", server.kv_capacity_tokens, tokens),
+        ("block size, tokens", server.block_size, tokens),
+    )
+    rows = [(name, write(value)) for name, value, write in named if isinstance(value, int)]
+    return [*rows, *([("KV cache dtype", server.kv_cache_dtype)] if server.kv_cache_dtype else [])]

@@ -1,0 +1,94 @@
+"""The run in words: what was measured against whom, and what a reader must know before any figure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from longreach.measure.bench.summary_values import BenchSummary
+from longreach.measure.bench.values import BenchHeader, BenchResult, Load
+from longreach.measure.verify_report import Verdict
+from longreach.report.html.figures import counted, duration, rate
+from longreach.report.html.plots.values import STATE_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """`level` is how the verdict looks, `verdict` says it in words, `details` come worst first."""
+
+    title: str
+    what: str
+    level: Verdict
+    verdict: str
+    details: tuple[str, ...]
+
+
+def bench_headline(result: BenchResult, summary: BenchSummary) -> Headline:
+    """Failed requests first, then states that were not what they were meant to be, then all else."""
+    failures, doubts = _failures(result, summary), _doubts(result, summary)
+    level: Verdict = "fail" if failures else "cannot_tell" if doubts else "pass"
+    good = f"All {counted(summary.num_ok, 'request')} were answered"
+    first, *others = [*failures, *doubts, *([] if failures else [good])]
+    name = result.header.label or result.header.model
+    return Headline(
+        f"{name}: {_short_figures(summary)}", _what(result.header, summary), level, f"{first}.", tuple(others)
+    )
+
+
+def _failures(result: BenchResult, summary: BenchSummary) -> list[str]:
+    counted_records = len(result.counted)
+    lines = []
+    if summary.num_failed:
+        lines.append(f"{summary.num_failed:,} of {counted(counted_records, 'request')} failed")
+    lines += [
+        f"{counted(state.num_disproven, 'request')} meant to be {STATE_WORDS[state.state]} "
+        f"{'was' if state.num_disproven == 1 else 'were'} not, by the server's own count of cached tokens"
+        for state in summary.states
+        if state.num_disproven
+    ]
+    failed = [item.title for item in summary.checks if item.verdict == "fail"]
+    return lines + ([f"{counted(len(failed), 'check')} failed: {'; '.join(failed)}"] if failed else [])
+
+
+def _doubts(result: BenchResult, summary: BenchSummary) -> list[str]:
+    done = len(result.counted)
+    early = f"Stopped early: {done:,} of {summary.num_wanted:,} requests were sent"
+    lines = [early] if result.interrupted or done < summary.num_wanted else []
+    lines += [
+        f"{state.num_ok - state.num_proven - state.num_disproven:,} of {state.num_ok:,} {STATE_WORDS[state.state]} requests "
+        "are not proven to be so: the server does not tell, or others used it"
+        for state in summary.states
+        if state.state != "as_it_comes" and state.num_ok > state.num_proven + state.num_disproven
+    ]
+    unsure = [item.title for item in summary.checks if item.verdict == "cannot_tell"]
+    return lines + ([f"{counted(len(unsure), 'check')} cannot be told: {'; '.join(unsure)}"] if unsure else [])
+
+
+def _short_figures(summary: BenchSummary) -> str:
+    times = [f"{STATE_WORDS[state.state]} {duration(state.ttft_s.p50)}" for state in summary.states if state.ttft_s]
+    return f"median TTFT {', '.join(times)}" if times else "no request was answered"
+
+
+def _what(header: BenchHeader, summary: BenchSummary) -> str:
+    version = f" (vLLM {header.server.version})" if header.server.version else ""
+    phases = " → ".join(phase.name for phase in header.phases)
+    return (
+        f"{header.model} at {header.base_url}{version}, {_when(header.started_at)}. {counted(header.num_requests, 'request')}"
+        f" a phase ({phases}), {load_text(header.load)}, {duration(summary.duration_s)} in all. {header.workload_source}."
+    )
+
+
+def _when(started_at: str) -> str:
+    try:
+        return datetime.fromisoformat(started_at).strftime("%d %B %Y, %H:%M %Z")
+    except ValueError:
+        return started_at
+
+
+def load_text(load: Load) -> str:
+    """`closed loop of 4`, `constant arrivals at 2 requests/s`, `arrivals of the trace, its clock stretched 2 times`."""
+    if load.arrivals == "closed":
+        return f"closed loop of {load.concurrency}"
+    capped = "" if load.concurrency is None else f", at most {load.concurrency} under way"
+    if load.arrivals == "trace":
+        stretched = "" if load.time_scale == 1 else f", its clock stretched {load.time_scale:g} times"
+        return f"arrivals of the trace{stretched}{capped}"
+    return f"{load.arrivals} arrivals at {rate(load.rate_per_s, 'requests/s')}{capped}"

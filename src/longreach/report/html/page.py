@@ -1,0 +1,62 @@
+"""The page around everything: head, stylesheet, security policy, and how a plot sits in it."""
+
+from collections.abc import Iterable
+from importlib.resources import files
+from xml.etree.ElementTree import Element, tostring
+
+from longreach.report.html.colours import stylesheet_variables
+from longreach.report.html.elements import append, element, table
+from longreach.report.html.plots.values import NoPlot, Plot
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+"""A browser that reads it loads nothing from anywhere, and runs nothing."""
+
+
+def render_page(title: str, parts: Iterable[Element]) -> str:
+    """The document as one string."""
+    style = Element("style")
+    style.text = stylesheet_variables() + files(__package__).joinpath("page.css").read_text("utf-8")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", title),
+        style,
+    )
+    root = element("html", head, element("body", *parts), lang="en")
+    return f"<!DOCTYPE html>\n{tostring(root, encoding='unicode', method='html')}\n"
+
+
+def section(title: str, *parts: Element) -> Element:
+    """A section under its heading."""
+    name = title.lower().replace(" ", "-")
+    return element("section", element("h2", title, id=name), *parts, aria_labelledby=name)
+
+
+def plot_section(title: str, plots: Iterable[Plot | NoPlot]) -> Element:
+    """All plots that could be drawn side by side, then what is left out and why."""
+    plots = list(plots)
+    figures = element("div", *(_figure(plot) for plot in plots if isinstance(plot, Plot)), class_="plots")
+    made = section(title, figures)
+    for plot in plots:
+        if isinstance(plot, NoPlot):
+            append(made, element("p", f"{plot.title} is not drawn: {plot.reason}.", class_="lead"))
+    return made
+
+
+def _figure(plot: Plot) -> Element:
+    heading, sentence = f"plot-{plot.name}", f"plot-{plot.name}-text"
+    plot.svg.attrib.update({"aria-labelledby": heading, "aria-describedby": sentence})
+    made = element(
+        "figure",
+        element("h3", plot.title, id=heading),
+        plot.svg,
+        element("figcaption", plot.sentence, id=sentence),
+        class_=f"plot {'tall' if plot.is_tall else ''}".strip(),
+    )
+    if plot.rows:
+        figures = table(f"{plot.title}: the figures", plot.header, plot.rows)
+        append(made, element("details", element("summary", "The figures as a table"), figures))
+    return made
