@@ -14,7 +14,7 @@ REFUSALS = {
     "fp8-refused": ("kv_dtype_unsupported", "Worker", "--kv-cache-dtype auto"),
     "no-model": ("model_not_cached_and_hub_unreachable", None, "local folder"),
     "kv-too-small": ("kv_too_small_for_max_len", "EngineCore", "--max-model-len 16256"),
-    "offload-refused": ("offload_needs_gpu", "Worker", "spec_module_path"),
+    "offload-refused": ("offload_needs_gpu", "Worker", "--no-deps longreach"),
     "port-in-use": ("port_in_use", None, "--port"),
     "too-long": ("max_len_over_derived", None, "max_position_embeddings"),
     "unknown-flag": ("flag_unknown", None, "vllm serve --help"),

@@ -99,7 +99,12 @@ SENTENCES: list[tuple[str, str, str]] = [
     (
         "Exception: CPU Offloading is currently only supported on CUDA-alike and XPU GPUs",
         "offload_needs_gpu",
-        "spec_module_path",
+        "pip install --no-deps longreach",
+    ),
+    (
+        "OffloadRefusedError: longreach.vllm_ext: no KV offload on vLLM 0.33.0 (why: written for 0.32; fix: use vLLM 0.32)",
+        "offload_plugin_refuses",
+        "use vLLM 0.32",
     ),
     (
         "RuntimeError: numactl is required for NUMA binding but is not installed",

@@ -6,6 +6,7 @@ from tests.rules.case import Case
 from tests.rules.deployments import CPU_TIER, DENSE, HYBRID, with_machine, with_options
 
 from longreach.engine.options import OffloadOptions
+from longreach.engine.release import get_release
 from longreach.forecast.values import Span, TierForecast
 from longreach.rules import offload, tiers
 from longreach.units import GIB
@@ -15,6 +16,8 @@ _DISK = replace(_CPU, disk_path="/var/cache/kv")
 _HYBRID_CPU = replace(with_options(HYBRID, offload=_CPU), tiers=(CPU_TIER,))
 _HYBRID_DISK = replace(with_options(HYBRID, offload=_DISK), tiers=(CPU_TIER,))
 _DENSE_CPU = with_options(DENSE, offload=_CPU, max_model_len=131_072)
+_ON_CPU = with_machine(_DENSE_CPU, gpu=None, link=None, num_gpus=0, device_type="cpu")
+_OWN_SPEC_ON_CPU = with_options(_ON_CPU, offload=replace(_CPU, spec_name="Spec", spec_module_path="own.spec"))
 _NO_CACHE = {"enable_prefix_caching": False}
 _SLOW = TierForecast(
     name="disk",
@@ -90,14 +93,19 @@ CASES = (
     Case(offload.hybrid_hits_are_coarse, HYBRID, (DENSE, with_options(HYBRID, **_NO_CACHE))),
     Case(
         offload.offload_on_cpu_platform,
-        with_machine(_DENSE_CPU, gpu=None, link=None, num_gpus=0, device_type="cpu"),
+        replace(_ON_CPU, release=get_release("0.31.0")),
+        (_DENSE_CPU, with_machine(DENSE, device_type="cpu"), _OWN_SPEC_ON_CPU, _ON_CPU),
+    ),
+    Case(offload.offload_on_cpu_platform, replace(_ON_CPU, is_foreign=True), (_OWN_SPEC_ON_CPU,)),
+    Case(
+        offload.offload_on_cpu_needs_plugin,
+        _ON_CPU,
         (
             _DENSE_CPU,
             with_machine(DENSE, device_type="cpu"),
-            with_machine(
-                with_options(DENSE, offload=replace(_CPU, spec_name="Spec", spec_module_path="own.spec")),
-                device_type="cpu",
-            ),
+            _OWN_SPEC_ON_CPU,
+            replace(_ON_CPU, is_foreign=True),
+            replace(_ON_CPU, release=get_release("0.33.0")),
         ),
     ),
     Case(

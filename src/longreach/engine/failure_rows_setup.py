@@ -123,8 +123,14 @@ _OFFLOAD = (
     FailurePattern(
         "offload_needs_gpu",
         r"CPU Offloading is currently only supported on CUDA-alike",
-        "the CPU build offers no offload of its own",
-        "leave --kv-transfer-config out, or name an out-of-tree spec with spec_module_path",
+        "the CPU build offers no offload of its own, and longreach is not in its environment",
+        "pip install --no-deps longreach there (for vLLM 0.32), or leave --kv-transfer-config out",
+    ),
+    FailurePattern(
+        "offload_plugin_refuses",
+        r"longreach\.vllm_ext: (?P<what>.+) \(why: (?P<why>.+); fix: (?P<fix>.+)\)",
+        "{what}: {why}",
+        "{fix}",
     ),
 )
 _NUMA = (

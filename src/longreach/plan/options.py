@@ -10,6 +10,9 @@ from longreach.plan.split import reference_of
 from longreach.plan.values import Choice
 from longreach.sizing.values import RopePlan
 
+_DIVIDE_CORES = "VLLM_CPU_SIM_MULTI_NUMA"  # vLLM reads it from 0.16 on, and warns that it does not know it
+_BIND_CORES = "VLLM_CPU_OMP_THREADS_BIND"
+
 
 def choose_options(
     model: ModelSpec, machine: Machine, goal: Goal, settled: Settled, rope: RopePlan, fit: Fit
@@ -18,6 +21,7 @@ def choose_options(
     is_gpu = machine.device_type != "cpu"
     custom_all_reduce, all_reduce_choice = _custom_all_reduce(machine, goal, settled)
     numa_bind, numa_choice = _numa_bind(machine)
+    rank_env, rank_choice = _divided_cores(machine, goal, settled)
     reference, reference_choice = _reference(model, goal)
     options = EngineOptions(
         model=reference,
@@ -52,9 +56,11 @@ def choose_options(
         tool_call_parser=model.tool_call_parsers[0] if model.tool_call_parsers else None,
         enable_auto_tool_choice=True if model.tool_call_parsers else None,
         enable_prompt_tokens_details=True,
-        env=goal.env,
+        env=(*rank_env, *goal.env),
     )
-    return options, tuple(choice for choice in (reference_choice, all_reduce_choice, numa_choice) if choice)
+    return options, tuple(
+        choice for choice in (reference_choice, all_reduce_choice, numa_choice, rank_choice) if choice
+    )
 
 
 def _reference(model: ModelSpec, goal: Goal) -> tuple[str, Choice | None]:
@@ -93,3 +99,14 @@ def _numa_bind(machine: Machine) -> tuple[bool | None, Choice | None]:
     if machine.device_type != "cuda" or (machine.num_numa_nodes or 1) < 2:
         return None, None
     return True, Choice("--numa-bind", "on", f"{machine.num_numa_nodes} NUMA nodes: each worker runs beside its GPU")
+
+
+def _divided_cores(machine: Machine, goal: Goal, settled: Settled) -> tuple[tuple[tuple[str, str], ...], Choice | None]:
+    """A CPU engine binds each rank to a NUMA node of its own, and does not start where there are fewer."""
+    split, given = settled.split, {name for name, _ in goal.env}
+    num_ranks = split.tp_size * split.pp_size
+    is_enough = num_ranks <= (machine.num_numa_nodes or 1)
+    if machine.device_type != "cpu" or is_enough or split.dp_size > 1 or given & {_DIVIDE_CORES, _BIND_CORES}:
+        return (), None
+    why = f"{num_ranks} ranks want as many NUMA nodes; the cores are divided among them instead"
+    return ((_DIVIDE_CORES, "1"),), Choice(_DIVIDE_CORES, "1", why)

@@ -7,6 +7,7 @@ from longreach.rules.deployment import Deployment
 from longreach.rules.remedy import set_option
 from longreach.rules.rule import Diagnosis, HasOptions, Rule, rule
 
+CPU_PLUGIN_RELEASE = "0.32.0"  # what `vllm_ext` is written for: the offload internals change with every minor release
 _ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _CUMEM_FLAGS = (
     "--enable-sleep-mode",
@@ -118,13 +119,14 @@ def hybrid_hits_are_coarse(deployment: Deployment) -> Iterator[Diagnosis]:
 )
 def offload_on_cpu_platform(deployment: Deployment) -> Iterator[Diagnosis]:
     """Only an out-of-tree spec brings a worker for the CPU."""
-    offload = deployment.options.offload
-    if offload is None or offload.spec_module_path is not None or deployment.machine.device_type != "cpu":
+    if not _wants_offload_on_cpu(deployment):
         return
+    if deployment.release.version == CPU_PLUGIN_RELEASE and not deployment.is_foreign:
+        return  # LR319
     yield Diagnosis(
         f"vLLM {deployment.release.version} refuses --kv-transfer-config OffloadingConnector on a CPU",
         "'CPU Offloading is currently only supported on CUDA-alike and XPU GPUs'; the KV cache is in host memory anyway",
-        "leave the tiers out, or name an out-of-tree spec with spec_module_path",
+        f"leave the tiers out, or use vLLM {CPU_PLUGIN_RELEASE} whose environment holds longreach, which brings a copy worker",
         set_option("offload", None),
     )
 
@@ -167,6 +169,31 @@ def hybrid_offload_needs_hybrid_manager(deployment: Deployment) -> Iterator[Diag
     )
 
 
+@rule(
+    "LR319",
+    "warning",
+    "offload_on_cpu_needs_plugin",
+    "offload on a CPU needs longreach beside the engine",
+    first=CPU_PLUGIN_RELEASE,
+    last=CPU_PLUGIN_RELEASE,
+)
+def offload_on_cpu_needs_plugin(deployment: Deployment) -> Iterator[Diagnosis]:
+    """A plan cannot see into the engine's environment."""
+    if not _wants_offload_on_cpu(deployment) or deployment.is_foreign:
+        return
+    yield Diagnosis(
+        f"on a CPU, vLLM {deployment.release.version} offloads only where its environment holds longreach",
+        "vLLM's own worker copies between a GPU and host memory; longreach.vllm_ext has one for the CPU, in a plugin that vLLM "
+        "finds by itself",
+        "pip install --no-deps longreach, in the engine's environment",
+    )
+
+
+def _wants_offload_on_cpu(deployment: Deployment) -> bool:
+    offload = deployment.options.offload
+    return offload is not None and offload.spec_module_path is None and deployment.machine.device_type == "cpu"
+
+
 RULES: tuple[Rule, ...] = (
     expandable_segments_conflict,
     answers_not_offloaded,
@@ -174,6 +201,7 @@ RULES: tuple[Rule, ...] = (
     disk_threads_inside_tier,
     hybrid_hits_are_coarse,
     offload_on_cpu_platform,
+    offload_on_cpu_needs_plugin,
     arc_no_better_than_lru,
     hybrid_offload_needs_hybrid_manager,
 )

@@ -19,6 +19,7 @@ _SUCCESSORS = {
 # Other packages' and Kubernetes' own names: a service called "vllm" makes VLLM_PORT, VLLM_SERVICE_HOST and the like.
 _FOREIGN = re.compile(
     r"VLLM_(OMNI|ASCEND|SPYRE|GAUDI|HPU|NEURON|TT|METAL|SERVICE|PORT)(_|$)|VLLM_(IMAGE|MODEL|VERSION|TAG)(_|$)"
+    r"|VLLM_CPU_SIM_MULTI_NUMA$"  # vLLM's own, but in no list of its variables
 )
 _OTHER_OFFLOAD = ("LMCACHE_", "MOONCAKE_")
 _SMALL_SHM = 2 * 2**30
