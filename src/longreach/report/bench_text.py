@@ -3,8 +3,9 @@
 import textwrap
 from collections.abc import Callable, Sequence
 
+from longreach.measure.bench.selection import describe_load
 from longreach.measure.bench.summary_values import BenchSummary, Distribution, Interval, LengthSummary, StateSummary
-from longreach.measure.bench.values import BenchHeader, BenchResult, Load
+from longreach.measure.bench.values import BenchResult
 from longreach.report.checklist_text import render_checklist
 from longreach.report.style import Paint, printable, table
 from longreach.units import format_duration, format_tokens
@@ -46,7 +47,9 @@ def _headline(result: BenchResult, summary: BenchSummary, paint: Paint) -> list[
     label = f"{header.label}: " if header.label else ""
     title = printable(f"{label}{header.model} at {header.base_url}{version}")
     states = ", then ".join(_STATE[state.state] for state in summary.states)
-    sent = f"{header.num_requests} requests, {states}; {_load(header)}; {printable(header.workload_source)}"
+    sent = (
+        f"{header.num_requests} requests, {states}; {describe_load(header.load)}; {printable(header.workload_source)}"
+    )
     lines = [paint(title, "bold"), *_wrapped(sent, paint), ""]
     missing = summary.num_wanted - summary.num_ok - summary.num_failed
     parts = [f"{summary.num_ok} of {summary.num_wanted} requests answered in {format_duration(summary.duration_s)}"]
@@ -60,17 +63,6 @@ def _headline(result: BenchResult, summary: BenchSummary, paint: Paint) -> list[
         *_goodput(summary),
         *(line for note in header.notes for line in _wrapped(note, paint)),
     ]
-
-
-def _load(header: BenchHeader) -> str:
-    load: Load = header.load
-    if load.arrivals == "closed":
-        return f"{load.concurrency} at once" if load.concurrency != 1 else "one at a time"
-    cap = f", at most {load.concurrency} at once" if load.concurrency else ""
-    if load.arrivals == "trace":
-        stretched = f" x {load.time_scale:g}" if load.time_scale != 1 else ""
-        return f"at the trace's own times{stretched}{cap}"
-    return f"{load.rate_per_s:g} a second ({load.arrivals}){cap}"
 
 
 def _rates(summary: BenchSummary) -> list[str]:

@@ -85,7 +85,8 @@ def _check_outputs(result: BenchResult) -> ChecklistItem | None:
     ended = all((r.output_tokens or 0) < r.wanted_output_tokens and r.finish_reason != "length" for r in other)
     least, most = (end(r.output_tokens or 0 for r in other) for end in (min, max))
     how = "ended by themselves" if ended else "differ"
-    evidence = f"{len(other)} of {len(records)} {how}, with {least:,} to {most:,} tokens"
+    tokens = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    evidence = f"{len(other)} of {len(records)} {how}, with {tokens} tokens"
     return ChecklistItem(name, title, "cannot_tell" if ended else "fail", evidence)
 
 

@@ -14,6 +14,8 @@ from longreach.units import format_duration
 
 Verdict = Literal["inside", "faster", "slower", "beats_bound", "no_forecast"]
 
+_NEXT_TO_NOTHING = 0.01  # a chat template's own tokens may be hit by every prompt
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:
@@ -25,8 +27,15 @@ class _Row:
     is_rate: bool = False
 
 
+def _met_no_cache(record: RequestRecord) -> bool:
+    """By the server's count, or by the claim where it does not count and nothing of the prompt was sent before."""
+    if record.cached_tokens is None:
+        return record.state == "cold" and not record.reusable_tokens
+    return record.cached_tokens <= _NEXT_TO_NOTHING * (record.prompt_tokens or 0)
+
+
 _ROWS = (
-    _Row("ttft_cold_s", lambda r: r.state == "cold" or r.cached_tokens == 0, lambda r: r.ttft_s),
+    _Row("ttft_cold_s", _met_no_cache, lambda r: r.ttft_s),
     _Row("ttft_warm_s", lambda r: r.state == "warm", lambda r: r.ttft_s),
     _Row("decode_tokens_per_s", lambda _: True, lambda r: 1 / r.itl_s if r.itl_s else None, is_rate=True),
 )

@@ -1,9 +1,9 @@
-"""Which of a run's requests and phases a figure is made from. Pure."""
+"""Which of a run's requests and phases a figure is made from, and what the run was in words. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from longreach.measure.bench.values import BenchResult, CacheState, PhaseReport, RequestRecord
+from longreach.measure.bench.values import BenchResult, CacheState, Load, PhaseReport, RequestRecord
 
 Value = TypeVar("Value")
 
@@ -61,3 +61,14 @@ def total(values: Iterable[int | None]) -> int | None:
     items = list(values)
     numbers = known(items)
     return sum(numbers) if numbers and len(numbers) == len(items) else None
+
+
+def describe_load(load: Load) -> str:
+    """In words: `4 at once`, `0.5 a second (poisson), at most 8 at once`."""
+    if load.arrivals == "closed":
+        return f"{load.concurrency} at once" if load.concurrency != 1 else "one at a time"
+    cap = f", at most {load.concurrency} at once" if load.concurrency else ""
+    if load.arrivals == "trace":
+        stretched = f", stretched {load.time_scale:g} times" if load.time_scale != 1 else ""
+        return f"at the trace's own times{stretched}{cap}"
+    return f"{load.rate_per_s or 0:g} a second ({load.arrivals}){cap}"

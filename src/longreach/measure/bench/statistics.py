@@ -53,6 +53,11 @@ def percentile(values: Sequence[float], share: float) -> float:
     return float(np.quantile(np.asarray(values, dtype=float), share))
 
 
+def compute_figure(values: Sequence[float], figure: Figure) -> float:
+    """The mean, or a percentile by its name."""
+    return float(np.mean(values)) if figure == "mean" else percentile(values, SHARES[figure])
+
+
 def describe(values: Sequence[float], seed: int = 0) -> Distribution:
     """Mean, percentiles and ends of at least one value, with the intervals that so many values carry."""
     sample = np.sort(np.asarray(values, dtype=float))
@@ -99,12 +104,11 @@ def relative_difference(
     """figure(second) / figure(first) - 1 of positive values. `paired`: the n-th of both belong together and are drawn
     together, so that what they share (the length of the prompt) does not widen the interval.
     """
-    a, b = _samples(first, second)
-    value = _figure(b, figure) / _figure(a, figure) - 1
-    num_samples = min(len(a), len(b))
+    value = compute_figure(second, figure) / compute_figure(first, figure) - 1
+    num_samples = min(len(first), len(second))
     if num_samples < samples_for(figure, level):
         return Estimate(value, None, num_samples)
-    rng = np.random.default_rng(seed)
+    (a, b), rng = _samples(first, second), np.random.default_rng(seed)
     if paired:
         of_a, of_b = _paired_replicates(a, b, figure, rng)
     else:
@@ -116,10 +120,12 @@ def relative_rate_difference(
     first: tuple[Sequence[float], Sequence[float]],
     second: tuple[Sequence[float], Sequence[float]],
     *,
+    paired: bool = False,
     level: float = LEVEL,
     seed: int = 0,
 ) -> Interval | None:
-    """How much larger sum(gains) / sum(times) is in the second of two samples of (gains, times): tokens by seconds.
+    """How much larger sum(gains) / sum(times) is in the second of two samples of (gains, times): tokens by seconds. `paired` as
+    above.
 
     In a closed loop the rate is the number of requests at once times this quotient (renewal and reward), so its relative
     difference is that of the throughput.
@@ -127,9 +133,9 @@ def relative_rate_difference(
     num_samples = min(len(first[0]), len(second[0]))
     if num_samples < MIN_SAMPLES:
         return None
-    rng = np.random.default_rng(seed)
     rates = []
-    for gains, times in (first, second):
+    for (gains, times), own_seed in ((first, seed), (second, seed if paired else seed + 1)):
+        rng = np.random.default_rng(own_seed)  # the same one draws the same requests
         of_gains, of_times = _paired_replicates(*_samples(gains, times), "mean", rng)
         rates.append(of_gains / of_times)
     return _interval(rates[1] / rates[0] - 1, num_samples, level)
@@ -166,10 +172,6 @@ def samples_that_would_do(num_samples: int, half_width: float, wanted_half_width
 
 def _samples(first: Sequence[float], second: Sequence[float]) -> tuple[Array, Array]:
     return np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-
-
-def _figure(sample: Array, figure: Figure) -> float:
-    return float(sample.mean()) if figure == "mean" else float(np.quantile(sample, SHARES[figure]))
 
 
 def _figure_interval(ordered: Array, figure: Figure, seed: int) -> Interval | None:

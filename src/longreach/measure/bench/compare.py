@@ -1,0 +1,118 @@
+"""Is run B better, equal or worse than run A, or can it not be told? Pure.
+
+A difference is B's figure / A's - 1 (of shares: B's - A's). With the margin m:
+
+    better, worse      the whole interval lies on that side of zero, and the difference is larger than m
+    equal              the whole interval lies within -m..m
+    not enough data    else, with the number of requests that would do
+
+All intervals together hold with 95 %: the more figures there are, the surer is each (Bonferroni).
+"""
+
+from collections.abc import Callable, Iterator
+
+from longreach.errors import UsageError
+from longreach.measure.bench.compare_samples import Sample, common_samples
+from longreach.measure.bench.compare_values import MetricComparison, RunComparison, Verdict
+from longreach.measure.bench.selection import describe_load, states_of
+from longreach.measure.bench.statistics import LEVEL, Estimate, samples_for, samples_that_would_do
+from longreach.measure.bench.summary_values import Slo
+from longreach.measure.bench.values import BenchResult
+
+DEFAULT_MARGIN = 0.05
+
+
+def compare_runs(
+    a: BenchResult, b: BenchResult, margin: float = DEFAULT_MARGIN, slo: Slo | None = None
+) -> RunComparison:
+    """Figure by figure. UsageError when the two have no time in common."""
+    samples = common_samples(a, b, slo)
+    if not any(sample.unit == "s" for sample in samples):
+        raise UsageError(
+            "the two runs have no figure in common",
+            f"A answered {_answered(a)}, B {_answered(b)}",
+            "measure both with the same --states",
+        )
+    level = 1 - (1 - LEVEL) / len(samples)
+    return RunComparison(
+        label_a=a.header.label or "A",
+        label_b=b.header.label or "B",
+        margin=margin,
+        level=level,
+        metrics=tuple(_compare(sample, margin, level) for sample in samples),
+        warnings=tuple(_warnings(a, b)),
+    )
+
+
+def _answered(result: BenchResult) -> str:
+    counts = {state: sum(r.ok and r.state == state for r in result.counted) for state in states_of(result)}
+    return " and ".join(f"{count} {state.replace('_', ' ')}" for state, count in counts.items()) or "nothing"
+
+
+def _compare(sample: Sample, margin: float, level: float) -> MetricComparison:
+    found = sample.estimate(level)
+    verdict = judge_difference(found, margin, more_is_better=sample.more_is_better)
+    least = samples_for(sample.figure or "mean", level)
+    return MetricComparison(
+        metric=sample.metric,
+        state=sample.state,
+        figure=sample.figure,
+        unit=sample.unit,
+        a=sample.a,
+        b=sample.b,
+        difference=found.value,
+        interval=found.interval,
+        verdict=verdict,
+        num_a=sample.num_a,
+        num_b=sample.num_b,
+        paired=sample.paired,
+        num_needed=_num_needed(found, margin, least) if verdict == "not_enough_data" else None,
+    )
+
+
+def judge_difference(found: Estimate, margin: float, *, more_is_better: bool = False) -> Verdict:
+    """The rule of this module. A difference that is sure but small is neither: it may be one that the margin excuses."""
+    if found.interval is None:
+        return "not_enough_data"
+    low, high = found.interval
+    if -margin <= low and high <= margin:
+        return "equal"
+    if (low > 0 or high < 0) and abs(found.value) > margin:
+        return "better" if (found.value > 0) == more_is_better else "worse"
+    return "not_enough_data"
+
+
+def _num_needed(found: Estimate, margin: float, least: int) -> int | None:
+    """Requests at which the interval would decide, if the difference stayed what it is and the spread too."""
+    if found.interval is None:
+        return least
+    size, half = abs(found.value), (found.interval[1] - found.interval[0]) / 2
+    needed = samples_that_would_do(found.num_samples, half, size if size > margin else margin - size)
+    return None if needed is None else max(needed, found.num_samples + 1)
+
+
+_SHOULD_AGREE: tuple[tuple[str, Callable[[BenchResult], object]], ...] = (
+    ("workload", lambda run: f"{run.header.workload_source} ({run.header.workload_digest[:12]})"),
+    ("load", lambda run: describe_load(run.header.load)),
+    ("model", lambda run: run.header.model),
+    ("cache states", lambda run: ", ".join(states_of(run))),
+    ("API", lambda run: run.header.api),
+    ("server", lambda run: f"vLLM {run.header.server.version}" if run.header.server.version else "unknown"),
+    ("longreach version", lambda run: run.header.longreach_version),
+)
+
+
+def _warnings(a: BenchResult, b: BenchResult) -> Iterator[str]:
+    """What a reader must know before trusting a verdict."""
+    if a == b:
+        yield "A and B are the same run"
+    for what, read in _SHOULD_AGREE:
+        if read(a) != read(b):
+            yield f"not the same {what}: {read(a)} in A, {read(b)} in B"
+    for name, run in (("A", a), ("B", b)):
+        missing = run.num_wanted - len(run.counted)
+        if missing > 0:
+            yield f"{name} is not complete: {missing} of {run.num_wanted} requests were not made"
+        num_disproven = sum(record.proof == "disproven" for record in run.counted)
+        if num_disproven:
+            yield f"{name}: {num_disproven} requests met the cache in another state than they were meant to"

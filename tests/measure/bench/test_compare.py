@@ -1,0 +1,152 @@
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.measure.bench.results import failed, record, result
+
+from longreach.errors import UsageError
+from longreach.measure.bench.compare import compare_runs, judge_difference
+from longreach.measure.bench.compare_values import MetricComparison, RunComparison, Verdict
+from longreach.measure.bench.statistics import Estimate
+from longreach.measure.bench.summary_values import Interval, Slo
+from longreach.measure.bench.values import BenchResult, Load, PhaseSpec
+
+COLD_AND_WARM = (PhaseSpec("cold", "cold"), PhaseSpec("warm", "warm"))
+
+
+def _run(seed: int, size: int = 30, factor: float = 1.0, noise: float = 0.03, **header: Any) -> BenchResult:
+    """Prompts of very different lengths, the same for every seed; the seed is the noise of the run."""
+    lengths = np.random.default_rng(0).uniform(1, 50, size)
+    noises = np.random.default_rng(seed).normal(1, noise, (size, 2))
+    records, now = [], 0.0
+    for index, (length, (first, second)) in enumerate(zip(lengths, noises, strict=True)):
+        ttft_s, decode_s = float(length * factor * first), float(factor * second)
+        took_s = ttft_s + decode_s
+        records.append(
+            record(index, ttft_s=ttft_s, itl_s=decode_s / 10, e2e_latency_s=took_s, sent_s=now),
+        )
+        now += took_s
+    run = result(*records)
+    return replace(run, header=replace(run.header, **header))
+
+
+def _find(comparison: RunComparison, metric: str, figure: str | None = None) -> MetricComparison:
+    return next(m for m in comparison.metrics if m.metric == metric and m.figure == figure)
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "verdict"),
+    [
+        (-0.2, (-0.3, -0.1), "better"),
+        (-0.06, (-0.11, -0.01), "better"),
+        (0.2, (0.1, 0.3), "worse"),
+        (0.0, (-0.04, 0.04), "equal"),
+        (0.04, (0.035, 0.045), "equal"),
+        (0.04, (0.01, 0.07), "not_enough_data"),
+        (0.2, (-0.01, 0.4), "not_enough_data"),
+        (0.0, (-0.06, 0.04), "not_enough_data"),
+        (0.2, None, "not_enough_data"),
+    ],
+)
+def test_the_verdict_is_the_place_of_the_interval(value: float, interval: Interval | None, verdict: Verdict) -> None:
+    assert judge_difference(Estimate(value, interval, 30), 0.05) == verdict
+    turned = interval and (-interval[1], -interval[0])
+    assert judge_difference(Estimate(-value, turned, 30), 0.05, more_is_better=True) == verdict
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(1.0, "equal"), (0.8, "better"), (1.2, "worse")], ids=["same", "faster", "slower"]
+)
+def test_pairs_tell_what_the_spread_of_lengths_would_hide(factor: float, verdict: Verdict) -> None:
+    comparison = compare_runs(_run(1), _run(2, factor=factor))
+    ttft = _find(comparison, "ttft_s", "mean")
+    assert (ttft.verdict, ttft.paired, ttft.num_needed) == (verdict, True, None)
+    assert ttft.interval is not None
+    assert ttft.interval[0] < factor - 1 < ttft.interval[1]
+    assert _find(comparison, "output_tokens_per_s").difference == pytest.approx(1 / factor - 1, abs=0.05)
+    assert comparison.verdict == verdict
+
+
+def test_other_prompts_are_not_paired_and_need_more_requests() -> None:
+    comparison = compare_runs(_run(1), _run(2, factor=1.2, workload_digest="e" * 64))
+    ttft = _find(comparison, "ttft_s", "mean")
+    assert (ttft.verdict, ttft.paired) == ("not_enough_data", False)
+    assert ttft.num_needed is not None
+    assert 50 < ttft.num_needed < 1000
+    assert any(warning.startswith("not the same workload") for warning in comparison.warnings)
+
+
+def test_a_run_does_not_differ_from_its_repeat() -> None:
+    """All intervals together hold with 95 %: of 40 repeats without a difference, hardly one may be told apart."""
+    verdicts = [compare_runs(_run(seed, 12, noise=0.2), _run(100 + seed, 12, noise=0.2)).verdict for seed in range(40)]
+    assert sum(verdict in ("better", "worse") for verdict in verdicts) <= 2
+
+
+def test_few_requests_are_never_enough() -> None:
+    comparison = compare_runs(_run(1, 4), _run(2, 4, factor=3))
+    assert {metric.verdict for metric in comparison.metrics} == {"not_enough_data"}
+    assert _find(comparison, "ttft_s", "mean").num_needed == 8
+    assert _find(comparison, "ttft_s", "p50").num_needed == 10
+
+
+def test_p99_is_compared_where_both_runs_carry_it() -> None:
+    assert not any(metric.figure == "p99" for metric in compare_runs(_run(1), _run(2)).metrics)
+    long = compare_runs(_run(1, 900), _run(2, 900))
+    assert _find(long, "ttft_s", "p99").interval is not None
+
+
+def test_an_open_loop_has_no_throughput_of_its_own() -> None:
+    load = Load("poisson", None, 0.5)
+    metrics = {metric.metric for metric in compare_runs(_run(1, load=load), _run(2, load=load)).metrics}
+    assert metrics == {"ttft_s", "itl_s", "e2e_latency_s"}
+
+
+def test_a_higher_concurrency_counts_in_the_throughput() -> None:
+    one = _run(1)
+    two = replace(one, records=tuple(replace(r, sent_s=r.sent_s / 2) for r in one.records))
+    rate = _find(compare_runs(one, two), "output_tokens_per_s")
+    assert rate.b == pytest.approx(2 * rate.a, rel=0.05)
+    assert rate.interval == pytest.approx((rate.difference, rate.difference), abs=1e-6)  # the same requests
+    assert rate.verdict == "better"
+
+
+def test_failures_and_limits_are_compared_as_shares() -> None:
+    records = _run(1, 60).records
+    broken = result(*(failed(r.index) if r.index % 2 else r for r in records))
+    comparison = compare_runs(result(*records), broken, slo=Slo(ttft_s=25.0))
+    answered, goodput = _find(comparison, "success_rate"), _find(comparison, "goodput")
+    assert (answered.a, answered.b, answered.difference, answered.verdict) == (1.0, 0.5, -0.5, "worse")
+    assert goodput.a > goodput.b
+    assert goodput.verdict == "worse"
+    assert _find(comparison, "ttft_s", "mean").num_a == 30  # pairs that both answered
+
+
+@pytest.mark.parametrize(
+    ("header", "warning"),
+    [
+        ({"load": Load("closed", 4)}, "not the same load: one at a time in A, 4 at once in B"),
+        ({"model": "other"}, "not the same model: tiny in A, other in B"),
+        ({"longreach_version": "9"}, "not the same longreach version: 0.1.0 in A, 9 in B"),
+        ({"phases": COLD_AND_WARM}, "not the same cache states: cold in A, cold, warm in B"),
+        ({"num_requests": 40}, "B is not complete: 10 of 40 requests were not made"),
+    ],
+)
+def test_what_should_agree_and_does_not_is_said(header: dict[str, Any], warning: str) -> None:
+    warnings = compare_runs(_run(1), _run(2, **header)).warnings
+    assert warning in warnings
+
+
+def test_requests_in_another_state_than_claimed_are_said() -> None:
+    run = _run(1)
+    other = replace(run, records=(replace(run.records[0], proof="disproven"), *run.records[1:]))
+    expected = "B: 1 requests met the cache in another state than they were meant to"
+    assert compare_runs(run, other).warnings == (expected,)
+    assert compare_runs(run, run).warnings == ("A and B are the same run",)
+
+
+def test_runs_without_a_common_figure_are_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        compare_runs(_run(1), result(record(state="warm")))
+    assert caught.value.what == "the two runs have no figure in common"
+    assert caught.value.why == "A answered 30 cold, B 1 warm"
