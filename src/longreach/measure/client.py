@@ -6,11 +6,13 @@ an error event after HTTP 200, a broken connection and an answer without an end 
 import asyncio
 import io
 import os
+import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from types import TracebackType
 
 import aiohttp
 
@@ -61,6 +63,9 @@ _WANTS_KEY = frozenset({401, 403})
 _MAX_ANSWER_BYTES = 128 * 2**20  # the token ids of a million-token text are 8 MB
 _MAX_REFUSAL_BYTES = 2**20
 
+# asyncio asks for 256 KiB at each read; to make room for that costs two page faults, more than all else of a lone token.
+_READ_BYTES = 2**16
+
 # vLLM closes an idle connection after 5 s; one reused at that moment would break a request that is in order.
 _KEEP_ALIVE_S = 2.0
 
@@ -69,6 +74,49 @@ class _Broken(Exception):  # noqa: N818 - not an error of ours: a failure on its
     def __init__(self, kind: FailureKind, error: ApiError, status: int | None = None) -> None:
         super().__init__(error.message)
         self.failure = StreamFailure(kind, error, status)
+
+
+class _Socket(socket.socket):
+    """Reads little at a time."""
+
+    __slots__ = ()
+
+    def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
+        return super().recv(min(bufsize, _READ_BYTES), flags)
+
+
+class _Patience:
+    """Ends a request when its server is silent for too long. It looks at the clock now and then, not at each token."""
+
+    __slots__ = ("_check_later", "_limit", "_recorder", "_timeouts")
+
+    def __init__(self, recorder: StreamRecorder, timeouts: Timeouts) -> None:
+        self._recorder = recorder
+        self._timeouts = timeouts
+        self._limit = asyncio.timeout(None)
+        self._check_later: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+        self._check()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """TimeoutError when it was too long."""
+        if self._check_later is not None:
+            self._check_later.cancel()
+        await self._limit.__aexit__(kind, error, trace)
+
+    def _check(self) -> None:
+        loop = asyncio.get_running_loop()
+        allowed_s = self._timeouts.stall_s if self._recorder.has_token else self._timeouts.first_token_s
+        left_s = allowed_s - (time.perf_counter() - self._recorder.heard_stamp)
+        if left_s <= 0:
+            self._limit.reschedule(loop.time())
+            return
+        # The stricter limit may begin at any moment from now on, so that it ends no sooner than this.
+        self._check_later = loop.call_later(min(left_s, self._timeouts.stall_s), self._check)
 
 
 class Client:
@@ -103,34 +151,32 @@ class Client:
         # A file object is sent in pieces; raw bytes of a long prompt would hold up the loop.
         return self._session.post(url, data=io.BytesIO(body), headers={"Content-Type": "application/json"})
 
-    async def stream(self, path: str, body: bytes, on_token: Callable[[], None] | None = None) -> StreamResult:
+    async def stream(
+        self, path: str, body: bytes, on_token: Callable[[], None] | None = None, lag: LoopLagMeter | None = None
+    ) -> StreamResult:
         """POST a request for a stream and follow it to its end. A failure is part of the result; only cancelling
-        raises, and closes the connection so that the server stops working on it.
+        raises, and closes the connection so that the server stops working on it. `lag` is a meter that runs already,
+        one for all requests of a run; without it each has its own.
         """
-        async with LoopLagMeter() as lag:
-            recorder = StreamRecorder(sent_stamp=time.perf_counter())
-            failure = None
-            try:
-                await self._follow(self.endpoint.root + path, body, recorder, on_token)
-            except _Broken as broken:
-                failure = broken.failure
-            return recorder.finish(time.perf_counter(), failure, lag.p99_s)
+        if lag is None:
+            async with LoopLagMeter() as own:
+                return await self.stream(path, body, on_token, own)
+        lag_before = lag.num_samples
+        recorder = StreamRecorder(sent_stamp=time.perf_counter())
+        failure = None
+        try:
+            await self._follow(self.endpoint.root + path, body, recorder, on_token)
+        except _Broken as broken:
+            failure = broken.failure
+        return recorder.finish(time.perf_counter(), failure, lag.compute_p99_since(lag_before))
 
     async def _follow(
         self, url: str, body: bytes, recorder: StreamRecorder, on_token: Callable[[], None] | None
     ) -> None:
-        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self.timeouts.first_token_s) as limit:
-
-                def note_token() -> None:
-                    limit.reschedule(loop.time() + self.timeouts.stall_s)
-                    if on_token is not None:
-                        on_token()
-
-                async with self._post(url, body) as response:
-                    await _check_accepted(response)
-                    await _read_stream(response, recorder, note_token)
+            async with _Patience(recorder, self.timeouts), self._post(url, body) as response:
+                await _check_accepted(response)
+                await _read_stream(response, recorder, on_token)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise _Broken("unreachable", ApiError(_reason(error))) from error
         except TimeoutError as error:
@@ -155,10 +201,10 @@ async def _check_accepted(response: aiohttp.ClientResponse) -> None:
 
 
 async def _read_stream(
-    response: aiohttp.ClientResponse, recorder: StreamRecorder, note_token: Callable[[], None]
+    response: aiohttp.ClientResponse, recorder: StreamRecorder, on_token: Callable[[], None] | None
 ) -> None:
     decoder = SseDecoder()
-    async for piece in response.content.iter_any():
+    while piece := await response.content.readany():
         stamp = time.perf_counter()
         for event in decoder.feed(piece):
             try:
@@ -169,8 +215,8 @@ async def _read_stream(
                 return
             if chunk.error is not None:
                 raise _Broken("error_event", chunk.error, response.status)
-            if recorder.take(stamp, chunk):
-                note_token()
+            if recorder.take(stamp, chunk) and on_token is not None:
+                on_token()
     if recorder.finish_reason is None:
         raise _Broken("cut_short", ApiError("the stream ended without a finish reason"), response.status)
 
@@ -206,6 +252,10 @@ def _reason_of_system(error: OSError) -> str:
     return os.strerror(error.errno) if is_plain_number and error.errno else error.strerror or str(error)
 
 
+def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    return _Socket(*address[:3])
+
+
 @asynccontextmanager
 async def open_client(endpoint: Endpoint, timeouts: Timeouts | None = None) -> AsyncIterator[Client]:
     """A client that is closed, with every connection, when its block ends."""
@@ -213,7 +263,7 @@ async def open_client(endpoint: Endpoint, timeouts: Timeouts | None = None) -> A
     session = aiohttp.ClientSession(
         headers=endpoint.headers,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_s),
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S, socket_factory=_open_socket),
     )
     async with session:
         yield Client(session, endpoint, limits)

@@ -55,6 +55,7 @@ class StreamResult:
     usage: Usage | None
     failure: StreamFailure | None = None
     event_loop_lag_p99_s: float | None = None  # how late this client itself ran: its share in every time above
+    num_chunks: int = 0  # that carry tokens
 
     @property
     def itl_s(self) -> float | None:
@@ -91,6 +92,11 @@ class StreamRecorder:
     def has_token(self) -> bool:
         """True once a token has arrived."""
         return bool(self._chunk_stamps)
+
+    @property
+    def heard_stamp(self) -> float:
+        """When the latest token arrived; before the first, when the request was sent."""
+        return self._chunk_stamps[-1] if self._chunk_stamps else self._sent
 
     def take(self, stamp: float, chunk: StreamChunk) -> bool:
         """Take one chunk in; True when it carries a token."""
@@ -131,6 +137,7 @@ class StreamRecorder:
             usage=self.usage,
             failure=failure,
             event_loop_lag_p99_s=lag_p99_s,
+            num_chunks=len(stamps),
         )
 
     def _after(self, stamp: float | None) -> float | None:

@@ -23,7 +23,7 @@ class ToolCallDelta:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: every streamed token makes one, and freezing takes four times as long
 class ChoiceDelta:
     """What one chunk adds to one choice."""
 
@@ -54,7 +54,7 @@ class Usage:
     reasoning_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as above
 class StreamChunk:
     """One event of a stream. Usage comes in a last chunk without choices; an error may come after HTTP 200."""
 
@@ -80,17 +80,20 @@ def parse_stream_event(event: SseEvent) -> StreamChunk | StreamDone:
         if event.event == "error":
             return StreamChunk(error=ApiError(message=text))
         raise _not_a_chunk(text, f"it is not JSON: {error}") from error
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         raise _not_a_chunk(text, f"a JSON object was expected, not {type(body).__name__}")
-    failure = parse_error_object(body)
-    if failure is None and event.event == "error":
-        failure = ApiError(message=text)
-    if failure is not None:
+    if (failure := _find_error(body, event)) is not None:
         return StreamChunk(error=failure)
     try:
         return _parse_chunk(body)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _not_a_chunk(text, f"a field is missing or of the wrong type: {error!r}") from error
+
+
+def _find_error(body: Mapping[str, object], event: SseEvent) -> ApiError | None:
+    if event.event == "error":
+        return parse_error_object(body) or ApiError(message=event.data.strip())
+    return parse_error_object(body) if "error" in body or "choices" not in body else None
 
 
 def _not_a_chunk(text: str, why: str) -> ServerError:
@@ -102,35 +105,36 @@ def _not_a_chunk(text: str, why: str) -> ServerError:
     )
 
 
-def _parse_chunk(body: Mapping[str, object]) -> StreamChunk:
-    choices = body.get("choices") or ()
+def _parse_chunk(body: dict[str, object]) -> StreamChunk:
+    choices = body.get("choices") or []
     usage = body.get("usage")
     model = body.get("model")
-    if not isinstance(choices, (list, tuple)):
+    if not isinstance(choices, list):
         raise TypeError("choices is not a list")
     return StreamChunk(
-        choices=tuple(_parse_choice(choice) for choice in choices),
-        usage=parse_usage(usage) if isinstance(usage, Mapping) else None,
-        model=model if isinstance(model, str) else None,
+        tuple([_parse_choice(choice) for choice in choices]),
+        parse_usage(usage) if isinstance(usage, dict) else None,
+        None,
+        model if isinstance(model, str) else None,
     )
 
 
-def _parse_choice(choice: Mapping[str, object]) -> ChoiceDelta:
+def _parse_choice(choice: dict[str, object]) -> ChoiceDelta:
     delta = choice.get("delta")
     finish_reason = _text(choice.get("finish_reason"))
     index = _count(choice.get("index")) or 0
-    if not isinstance(delta, Mapping):
-        return ChoiceDelta(index=index, content=_text(choice.get("text")) or "", finish_reason=finish_reason)
-    tool_calls = delta.get("tool_calls") or ()
-    if not isinstance(tool_calls, (list, tuple)):
+    if not isinstance(delta, dict):
+        return ChoiceDelta(index, None, _text(choice.get("text")) or "", "", (), finish_reason)
+    tool_calls = delta.get("tool_calls") or []
+    if not isinstance(tool_calls, list):
         raise TypeError("tool_calls is not a list")
     return ChoiceDelta(
-        index=index,
-        role=_text(delta.get("role")),
-        content=_text(delta.get("content")) or "",
-        reasoning=_text(delta.get("reasoning")) or _text(delta.get("reasoning_content")) or "",
-        tool_calls=tuple(_parse_tool_call(call) for call in tool_calls),
-        finish_reason=finish_reason,
+        index,
+        _text(delta.get("role")),
+        _text(delta.get("content")) or "",
+        _text(delta.get("reasoning")) or _text(delta.get("reasoning_content")) or "",
+        tuple([_parse_tool_call(call) for call in tool_calls]) if tool_calls else (),
+        finish_reason,
     )
 
 

@@ -2,9 +2,20 @@
 
 import json
 
+import orjson
+
 
 def parse_json(text: str | bytes) -> object:
     """The value; ValueError for what is no JSON, also for what nests so deep that the parser gives up."""
+    try:
+        value: object = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return _parse_loosely(text)
+    return value
+
+
+def _parse_loosely(text: str | bytes) -> object:
+    """Python's own parser takes what servers written in Python may send: NaN, Infinity, half a surrogate pair."""
     try:
         value: object = json.loads(text)
     except RecursionError as error:
