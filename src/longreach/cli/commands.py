@@ -2,6 +2,7 @@
 
 import click
 
+from longreach.cli.bench import bench
 from longreach.cli.demo import demo
 from longreach.cli.explain import explain
 from longreach.cli.lint import lint
@@ -13,6 +14,7 @@ COMMANDS: dict[str, click.Command] = {
     "plan": plan,
     "up": up,
     "verify": verify,
+    "bench": bench,
     "lint": lint,
     "status": status,
     "logs": logs,

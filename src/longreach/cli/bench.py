@@ -1,0 +1,167 @@
+"""`longreach bench`: measure a server, and work with the files that this leaves."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from longreach.cli.bench_options import bench_options
+from longreach.cli.bench_reading import read_settings, read_wish
+from longreach.cli.targets import choose_instance, is_address
+from longreach.errors import UsageError
+
+_FILE_COMMANDS = ("compare", "report")
+_STATE_CHECKS = frozenset({"cold_is_cold", "warm_is_warm", "evicted_was_evicted"})
+
+
+class _Bench(click.Command):
+    """A command whose first word may name one of its file commands instead of a target."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """That of the file command, if one is named."""
+        if not args or args[0] not in _FILE_COMMANDS:
+            return super().make_context(info_name, args, parent, **extra)
+        from longreach.cli import bench_files
+
+        command: click.Command = getattr(bench_files, args[0])
+        return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+
+def _complete_target(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    names = [CompletionItem(name) for name in _FILE_COMMANDS if incomplete and name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
+
+
+@click.command(cls=_Bench, short_help="Measure TTFT, ITL and throughput: cold, warm, evicted.")
+@click.argument("target", metavar="PLAN|URL", shell_complete=_complete_target)
+@bench_options
+def bench(target: str, *, as_json: bool, **values: Any) -> int:
+    """Measure a server with prompts of exact length, and prove what the prefix cache did.
+
+    Generated prompts unless --text, --trace, --turns or --workload names another source. A closed loop unless --rate or a
+    trace says when to send. Results are kept line by line; Ctrl-C leaves what is known, and --resume goes on.
+
+    \b
+      longreach bench compare A.jsonl B.jsonl   better, equal, worse or not enough data
+      longreach bench report FILE.jsonl         print a results file again
+
+    Exit code 1 when a request failed (--allow-failures), or the cache was not in the state that was claimed.
+    """  # noqa: D301 - click reads \b as a literal paragraph
+    place = _Place(target, values)
+    wish, settings = read_wish(values, place.mean_input_tokens), read_settings(values)
+    slo = _slo(values["slo"])
+    if values["dry_run"]:
+        return _dry_run(place, settings, wish, values["workload"], as_json=as_json)
+    result = _measure(place.target, settings, wish, values)
+    return _report(result, slo, place, values, as_json=as_json)
+
+
+class _Place:
+    """The target, and what its plan says of prompts, where there is one."""
+
+    def __init__(self, target: str, values: dict[str, Any]) -> None:
+        from longreach.measure.bench.settings import BenchTarget
+
+        names = ("tokenizer", "api_key_env", "model")
+        given = {name: values[name] for name in names if values[name] is not None}
+        self._instance: Any = None
+        if is_address(target):
+            if values["instance"]:
+                why, fix = f"'{target}' is a URL", "name a plan file, or leave it out"
+                raise UsageError("--instance goes with a plan", why, fix)
+            self.target = BenchTarget(target, **given)
+            return
+        from dataclasses import replace
+
+        from longreach.cli.from_plan import verify_target
+        from longreach.cli.plan_file import read_plan
+
+        plan = read_plan(Path(target))
+        self._instance = choose_instance(plan, values["instance"])
+        self.target = replace(verify_target(plan, self._instance, self._instance.max_model_len), **given)
+
+    @property
+    def mean_input_tokens(self) -> int | None:
+        """The length that the plan gives figures for, beside the longest."""
+        if self._instance is None or not self._instance.speed:
+            return None
+        mean: int = self._instance.speed[-1].prompt_tokens
+        return mean if len(self._instance.speed) > 1 else mean // 2
+
+    def expected_speed(self, prompt_tokens: int) -> Any:
+        """The plan's forecast for prompts of this length; None where it does not reach."""
+        if self._instance is None:
+            return None
+        from longreach.cli.from_plan import expected_speed
+
+        return expected_speed(self._instance, prompt_tokens)
+
+
+def _dry_run(place: _Place, settings: Any, wish: Any, workload_path: Path | None, *, as_json: bool) -> int:
+    from longreach.cli.bench_dry_run import print_dry_run
+    from longreach.measure.bench.prepare import outline_wish
+    from longreach.measure.workload.storing import read_workload
+
+    found = read_workload(workload_path) if workload_path is not None else outline_wish(wish)
+    source = f"prompts cut from {wish.source.path}" if found is None else found.source
+    requests = None if found is None else found.requests
+    return print_dry_run(source, requests, settings, place.expected_speed, as_json=as_json)
+
+
+def _slo(text: str | None) -> Any:
+    from longreach.measure.bench.slo import parse_slo
+
+    return None if text is None else parse_slo(text)
+
+
+def _measure(target: Any, settings: Any, wish: Any, values: dict[str, Any]) -> Any:
+    """Run it with progress on stderr; Ctrl-C, `kill` and a closed terminal give the partial result."""
+    import asyncio
+
+    from longreach.cli.bench_progress import BenchProgress
+    from longreach.cli.cancelling import cancelling_on_signals
+    from longreach.measure.bench.prepare import choose_salt, prepare_workload
+    from longreach.measure.bench.run import run_bench
+    from longreach.measure.workload.storing import read_workload, write_workload
+
+    async def run() -> Any:
+        with cancelling_on_signals():
+            salted = choose_salt(settings)
+            if wish is None:
+                workload = read_workload(values["workload"])
+            else:
+                workload = await prepare_workload(target, salted, wish, progress)
+            if values["save_workload"] is not None:
+                write_workload(values["save_workload"], workload)
+            return await run_bench(target, salted, workload, progress)
+
+    progress = BenchProgress()
+    try:
+        return asyncio.run(run())
+    except asyncio.CancelledError:  # before there was anything to report
+        raise click.Abort from None
+    finally:
+        progress.close()
+
+
+def _report(result: Any, slo: Any, place: _Place, values: dict[str, Any], *, as_json: bool) -> int:
+    from longreach.cli.bench_files import print_report, write_html
+    from longreach.measure.bench.summary import summarise
+
+    lengths = {record.prompt_tokens for record in result.counted if record.prompt_tokens is not None}
+    speeds = [speed for length in sorted(lengths) if (speed := place.expected_speed(length)) is not None]
+    summary = summarise(result, slo, speeds)
+    if values["html"] is not None:
+        write_html(values["html"], result, summary)
+    print_report(result, summary, as_json=as_json)
+    return _exit_code(result, summary, values["allow_failures"])
+
+
+def _exit_code(result: Any, summary: Any, allowed_failures: int) -> int:
+    if result.interrupted:
+        return 130
+    disproven = any(item.name in _STATE_CHECKS and item.verdict == "fail" for item in summary.checks)
+    return 1 if disproven or sum(not record.ok for record in result.records) > allowed_failures else 0

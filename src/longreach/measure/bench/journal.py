@@ -1,0 +1,154 @@
+"""The results file: one JSON object a line, written as things happen, so that a run that ends in any way leaves a file that
+can be read and continued.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+import orjson
+
+from longreach.errors import InputFileError, UsageError
+from longreach.measure.bench.log import Entry, Resumption, RunEnd, RunLog
+from longreach.measure.bench.reach import UNNAMED_MODEL
+from longreach.measure.bench.values import (
+    SCHEMA,
+    BenchHeader,
+    BenchResult,
+    PhaseReport,
+    RequestRecord,
+    ServerSample,
+)
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+_SHAPES: Mapping[str, type[Entry]] = {
+    "header": BenchHeader,
+    "resume": Resumption,
+    "request": RequestRecord,
+    "phase": PhaseReport,
+    "sample": ServerSample,
+    "end": RunEnd,
+}
+_KINDS = {shape: kind for kind, shape in _SHAPES.items()}
+_AGAIN = "measure again: longreach bench TARGET -o FILE.jsonl"
+
+
+class Journal:
+    """A results file that is being written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, entry: Entry) -> None:
+        """Append one line; it is with the system when this returns."""
+        line = {"kind": _KINDS[type(entry)], **{field.name: getattr(entry, field.name) for field in fields(entry)}}
+        self._file.write(orjson.dumps(line) + b"\n")
+        self._file.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def open_journal(path: Path, header: BenchHeader) -> Journal:
+    """Begin a results file. UsageError when there is one already: results are never overwritten."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        journal = Journal(path.open("xb"))
+    except FileExistsError as error:
+        fix = f"--resume to continue it, or another name: -o {path.stem}-2.jsonl"
+        raise UsageError(f"{path} exists", "results are never overwritten", fix) from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputFileError(f"{path} cannot be written", reason, "-o FILE.jsonl elsewhere") from error
+    journal.write(header)
+    return journal
+
+
+def continue_journal(path: Path) -> Journal:
+    """Go on after the last whole line of a results file."""
+    try:
+        file = path.open("r+b")
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.seek(0, 2)
+    except OSError as error:
+        raise InputFileError(f"{path} cannot be continued", error.strerror or str(error), _AGAIN) from error
+    return Journal(file)
+
+
+def read_journal(path: Path) -> BenchResult:
+    """A run from its results file; a torn last line is left out. InputFileError when it is none."""
+    return read_log(path).result()
+
+
+def read_log(path: Path) -> RunLog:
+    """As `read_journal`, with what a continuation needs."""
+    try:
+        *lines, torn = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputFileError(f"cannot read the results {path}", error.strerror or str(error), _AGAIN) from error
+    if not lines:
+        raise InputFileError(f"{path} holds no results", f"it has no whole line ({len(torn)} bytes)", _AGAIN)
+    first = _parse(lines[0], path, 1)
+    if not isinstance(first, BenchHeader):
+        raise InputFileError(f"{path} holds no results of a benchmark", "its first line is no header", _AGAIN)
+    log = RunLog(first)
+    for number, line in enumerate(lines[1:], 2):
+        log.take(_parse(line, path, number))
+    return log
+
+
+def _parse(line: bytes, path: Path, number: int) -> Entry:
+    from cattrs.errors import BaseValidationError
+
+    try:
+        document = orjson.loads(line)
+        shape = _SHAPES[document.pop("kind")]
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        what = f"{path} holds no results of a benchmark"
+        raise InputFileError(what, f"line {number} is none of its lines", _AGAIN) from error
+    if shape is BenchHeader and document.get("schema") != SCHEMA:
+        what = f"{path} is of a version that is not read"
+        raise InputFileError(what, f"its schema is {document.get('schema')!r}, not {SCHEMA!r}", _AGAIN)
+    try:
+        return _converter().structure(document, shape)
+    except (BaseValidationError, KeyError, TypeError, ValueError) as error:
+        raise InputFileError(f"{path} cannot be understood", f"line {number}: {error}", _AGAIN) from error
+
+
+@cache
+def _converter() -> "Converter":
+    from cattrs import Converter
+
+    return Converter(detailed_validation=False)
+
+
+_MUST_AGREE = ("base_url", "model", "workload_digest", "num_requests", "api", "load")
+
+
+def check_continues(held: BenchHeader, wanted: BenchHeader, path: Path) -> None:
+    """UsageError, naming the field, when a run is not the one that the results file began. What was not known because
+    nothing answered may differ.
+    """
+    old, new = _identity(held), _identity(wanted)
+    for name in old:
+        if old[name] != new[name] and not {old[name], new[name]} & {"", UNNAMED_MODEL}:
+            raise UsageError(
+                f"{path} is not continued: its {name.replace('_', ' ')} is another",
+                f"it holds {old[name]}, and this run has {new[name]}",
+                "run it with the options it was begun with, or write to another file with -o",
+            )
+
+
+def _identity(header: BenchHeader) -> dict[str, Hashable]:
+    states = tuple(dict.fromkeys(phase.state for phase in header.phases))  # a second pass may have been added
+    return {**{name: getattr(header, name) for name in _MUST_AGREE}, "states": states}

@@ -1,0 +1,122 @@
+"""Run a workload against a server and hand back what was seen: the one entry of `longreach bench`."""
+
+import asyncio
+import secrets
+from datetime import datetime
+
+from longreach._version import __version__
+from longreach.measure.bench.asking import Asking
+from longreach.measure.bench.events import BenchEvent, OnBenchEvent
+from longreach.measure.bench.flood import choose_flood_tokens
+from longreach.measure.bench.loops import schedule
+from longreach.measure.bench.reach import Reached, reach
+from longreach.measure.bench.running import Run, RunPlan
+from longreach.measure.bench.settings import BenchSettings, BenchTarget, plan_phases
+from longreach.measure.bench.store import Store, open_store
+from longreach.measure.bench.values import BenchHeader, BenchResult
+from longreach.measure.client import Client, open_client
+from longreach.measure.endpoint import read_endpoint
+from longreach.measure.loop_lag import LoopLagMeter
+from longreach.measure.sending import Sender
+from longreach.measure.workload.values import Workload
+from longreach.wire.bodies import check_extra_fields
+
+
+def _ignore(_event: BenchEvent) -> None:
+    """For callers that do not watch."""
+
+
+async def run_bench(
+    target: BenchTarget, settings: BenchSettings, workload: Workload, on_event: OnBenchEvent = _ignore
+) -> BenchResult:
+    """Send the workload once for each phase. What the server does wrong is in the records; what was asked wrongly is
+    raised as UsageError or InputFileError before anything is sent, and a server that answers but does not serve the model
+    as ServerError.
+
+    Cancelling (Ctrl-C under `asyncio.run`) closes every connection, so that the server stops too, and returns what is
+    known so far with `interrupted` set; the results file is whole and can be continued.
+    """
+    check_extra_fields(settings.extra_body)
+    if settings.load.arrivals != "closed":
+        schedule(settings.load, workload.requests, workload.seed)  # raises what it would raise in mid-run
+    endpoint = read_endpoint(target.base_url, target.api_key_env)
+    async with open_client(endpoint, settings.timeouts) as client, LoopLagMeter() as lag:
+        on_event(BenchEvent("reach"))
+        reached = await reach(client, target)
+        header = _make_header(client, target, settings, workload, reached)
+        plan = _plan(target, settings, workload, reached)
+        with open_store(settings, header) as store:
+            sender = Sender(client, store.log.header.model, settings.api, settings.body_fields)
+            run = Run(
+                client, _make_asking(sender, settings, workload, reached, store), plan, store, on_event, reached.error
+            )
+            interrupted = await _run_until_cancelled(run, lag)
+            store.end(lag.p99_s, interrupted=interrupted)
+            on_event(BenchEvent("finished"))
+            return store.log.result()
+
+
+async def _run_until_cancelled(run: Run, lag: LoopLagMeter) -> bool:
+    """True when it was cancelled; what the server counted until then is recorded all the same."""
+    try:
+        await run.run(lag)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        await run.close_phase()
+        return True
+    return False
+
+
+def _make_header(
+    client: Client, target: BenchTarget, settings: BenchSettings, workload: Workload, reached: Reached
+) -> BenchHeader:
+    return BenchHeader(
+        started_at=datetime.now().astimezone().isoformat(timespec="seconds"),
+        base_url=client.endpoint.root,
+        model=reached.model,
+        server=reached.state,
+        workload_digest=workload.digest,
+        workload_source=workload.source,
+        seed=workload.seed,
+        tokenizer=workload.tokenizer,
+        template_tokens=workload.template_tokens,
+        num_requests=len(workload.requests),
+        load=settings.load,
+        phases=plan_phases(settings.states, is_hybrid=target.expected.is_hybrid),
+        api=settings.api,
+        longreach_version=__version__,
+        label=settings.label,
+        cache_salt=settings.cache_salt or secrets.token_hex(8),
+        is_hybrid=target.expected.is_hybrid,
+        is_deterministic=target.expected.is_deterministic,
+        notes=workload.notes,
+    )
+
+
+def _plan(target: BenchTarget, settings: BenchSettings, workload: Workload, reached: Reached) -> RunPlan:
+    expected, state = target.expected, reached.state
+    floods = "evicted" in settings.states and reached.error is None
+    capacities = (state.kv_capacity_tokens, expected.kv_capacity_tokens)
+    return RunPlan(
+        requests=workload.requests,
+        load=settings.load,
+        seed=workload.seed,
+        template_tokens=workload.template_tokens,
+        block_size=state.block_size or expected.block_size,
+        is_hybrid=expected.is_hybrid,
+        flood_tokens=choose_flood_tokens(settings.flood_tokens, *capacities) if floods else 0,
+    )
+
+
+def _make_asking(sender: Sender, settings: BenchSettings, workload: Workload, reached: Reached, store: Store) -> Asking:
+    header = store.log.header
+    return Asking(
+        sender=sender,
+        workload=workload,
+        salt=store.log.salt or header.cache_salt or "",
+        salts=dict(store.log.salts),
+        is_vllm=reached.is_vllm,
+        exact_output=settings.exact_output,
+    )

@@ -1,0 +1,237 @@
+"""A run under way: its phases in order, every request recorded as it ends, and the end of a server noticed."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+
+from longreach.engine.metrics import EngineMetrics
+from longreach.errors import ServerError
+from longreach.measure.bench.asking import Asking
+from longreach.measure.bench.counting import PhaseCount, report_phase, sample_gauges
+from longreach.measure.bench.events import OnBenchEvent, Tally
+from longreach.measure.bench.flood import make_flood
+from longreach.measure.bench.loops import OpenLoop, run_closed, schedule
+from longreach.measure.bench.recording import Sent, make_record, unsent
+from longreach.measure.bench.store import Store
+from longreach.measure.bench.values import Load, PhaseSpec, RequestRecord
+from longreach.measure.client import Client
+from longreach.measure.loop_lag import LoopLagMeter
+from longreach.measure.metrics import count_request, fetch_metrics, fetch_settled_metrics
+from longreach.measure.stream import StreamResult
+from longreach.measure.verify_report import Counters
+from longreach.measure.workload.values import WorkloadRequest
+
+_TICK_S = 1.0
+_TRIES_BEFORE_ASKING = 3  # requests in a row that find no server, before it is asked whether it is there at all
+_FLOOD_CONCURRENCY = 4  # in an open loop
+_NEVER_TAKEN_UP = frozenset({"unreachable", "refused"})
+_SECOND_PASS = PhaseSpec("warm 2", "warm")
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What is to be done, once it is known who the server is."""
+
+    requests: tuple[WorkloadRequest, ...]
+    load: Load
+    seed: str
+    template_tokens: int
+    block_size: int | None
+    is_hybrid: bool | None  # None: not known, a first repeat that misses will tell
+    flood_tokens: int  # 0: nothing floods
+
+
+@dataclass(slots=True)
+class _OpenPhase:
+    """The phase under way. `is_alone`: nothing else runs, so that each request can be told its own counters."""
+
+    spec: PhaseSpec
+    began_s: float
+    before: EngineMetrics | None
+    is_alone: bool
+    num_sent: int = 0
+    num_ok: int = 0
+    num_not_taken: int = 0
+
+    @property
+    def num_broken(self) -> int:
+        """Requests that the server took up, and that did not end well or have not ended."""
+        return self.num_sent - self.num_ok - self.num_not_taken
+
+
+class Run:
+    """A run under way; what is known of it is in its log at every moment. `dead` says why there is no server, if so."""
+
+    def __init__(
+        self,
+        client: Client,
+        asking: Asking,
+        plan: RunPlan,
+        store: Store,
+        on_event: OnBenchEvent,
+        dead: str | None = None,
+    ) -> None:
+        self._client = client
+        self._asking = asking
+        self._plan = plan
+        self._store = store
+        self._log = store.log
+        self._on_event = on_event
+        self._dead = dead
+        self._is_dead = asyncio.Event()
+        if dead is not None:
+            self._is_dead.set()
+        self._resumed_at_s = self._log.last_moment_s  # a run that is taken up again goes on by the same clock
+        self._began = time.perf_counter() - self._resumed_at_s
+        self._phase: _OpenPhase | None = None
+        self._tries = 0
+        self._last_metrics: EngineMetrics | None = None
+        self._flood = make_flood(plan.requests, plan.flood_tokens)
+        self._tally = Tally(*self._size(self._log.header.phases))
+
+    def clock(self) -> float:
+        """Seconds after the beginning of the run."""
+        return time.perf_counter() - self._began
+
+    async def run(self, lag: LoopLagMeter) -> None:
+        """All phases; cancelling ends it at once, and `close_phase` is due then."""
+        async with AsyncExitStack() as beside:
+            await beside.enter_async_context(_beside(self._tick()))
+            if self._dead is None:
+                await beside.enter_async_context(_beside(sample_gauges(self._client, self.clock, self._store.keep)))
+            place = 0
+            while place < len(self._log.header.phases):
+                spec = self._log.header.phases[place]
+                await self._run_phase(spec, lag)
+                self._add_second_pass(spec)
+                place += 1
+
+    def _size(self, phases: Iterable[PhaseSpec]) -> tuple[int, int]:
+        """Requests of these phases and their tokens."""
+        requests = [request for phase in phases for request in self._requests_of(phase)]
+        return len(requests), sum(request.prompt_tokens + request.output_tokens for request in requests)
+
+    def _requests_of(self, phase: PhaseSpec) -> Sequence[WorkloadRequest]:
+        return self._flood if phase.state == "flood" else self._plan.requests
+
+    def _tell(self, say: str = "") -> None:
+        name = self._phase.spec.name if self._phase else ""
+        self._on_event(self._tally.event("requests", self.clock() - self._resumed_at_s, name, say))
+
+    async def _tick(self) -> None:
+        while True:
+            self._tell()
+            await asyncio.sleep(_TICK_S)
+
+    async def _run_phase(self, spec: PhaseSpec, lag: LoopLagMeter) -> None:
+        left = [request for request in self._requests_of(spec) if not self._log.has(spec.name, request.index)]
+        for request in self._requests_of(spec):
+            if self._log.has(spec.name, request.index):
+                self._tally.add(self._log.records[spec.name, request.index])
+        if not left:
+            return
+        before = None if self._is_dead.is_set() else await fetch_metrics(self._client)
+        load = self._plan.load
+        is_alone = before is not None and load.arrivals == "closed" and load.concurrency == 1
+        self._phase = _OpenPhase(spec, self.clock(), before, is_alone)
+        self._last_metrics = before
+        self._tell()
+
+        async def send(request: WorkloadRequest, due_s: float | None) -> None:
+            await self._send(request, due_s, lag)
+
+        if load.arrivals == "closed" or spec.state == "flood":
+            await run_closed(left, load.concurrency or _FLOOD_CONCURRENCY, send)
+        else:
+            times = schedule(load, left, f"{self._plan.seed} {spec.name}")
+            loop = OpenLoop(self.clock, load.concurrency, self._is_dead)
+            await loop.run(left, [moment - min(times) for moment in times], send)
+        await self.close_phase()
+
+    async def close_phase(self) -> None:
+        """Record what the server counted in the phase that is open, if one is."""
+        phase, self._phase = self._phase, None
+        if phase is None:
+            return
+        ended_s, after = self.clock(), None
+        if phase.before is not None and not self._is_dead.is_set():
+            after = await fetch_settled_metrics(self._client, phase.before, phase.num_ok)
+        count = PhaseCount(phase.spec, phase.began_s, ended_s, phase.num_sent, phase.num_ok, phase.num_broken)
+        self._store.keep(report_phase(count, phase.before, after))
+
+    async def _send(self, request: WorkloadRequest, due_s: float | None, lag: LoopLagMeter) -> None:
+        phase = self._phase
+        assert phase is not None
+        if self._is_dead.is_set():
+            sent = Sent(phase.spec, request, due_s, self.clock())
+            self._record(make_record(sent, unsent(self._dead or "")))
+            return
+        body = self._asking.render(phase.spec, request)
+        sent = Sent(phase.spec, request, due_s, self.clock())
+        phase.num_sent += 1
+        result = await self._client.stream(self._asking.sender.path, body, lag=lag)
+        phase.num_ok += result.failure is None
+        phase.num_not_taken += result.failure is not None and result.failure.kind in _NEVER_TAKEN_UP
+        counters = await self._count_alone(phase, result)
+        record = make_record(
+            sent,
+            result,
+            counters,
+            template_tokens=self._plan.template_tokens,
+            block_size=self._plan.block_size,
+        )
+        self._record(record)
+        self._store.keep_answer(record, result)
+        await self._notice_death(record)
+
+    def _record(self, record: RequestRecord) -> None:
+        self._tally.add(record)
+        self._store.keep(record)
+
+    async def _count_alone(self, phase: _OpenPhase, result: StreamResult) -> Counters | None:
+        """The request's own counters. Once they turn out to hold others' too, nobody waits for them any more."""
+        before = self._last_metrics
+        if not phase.is_alone or before is None or result.failure is not None:
+            return None
+        self._last_metrics = await fetch_settled_metrics(self._client, before)
+        counters = None if self._last_metrics is None else count_request(before, self._last_metrics)
+        phase.is_alone = counters is not None and counters.attributed
+        return counters
+
+    async def _notice_death(self, record: RequestRecord) -> None:
+        """A server that several requests in a row did not find is asked for; when nothing answers, the rest fails fast."""
+        self._tries = self._tries + 1 if record.error_kind == "unreachable" else 0
+        if self._tries < _TRIES_BEFORE_ASKING or self._is_dead.is_set():
+            return
+        try:
+            await self._client.fetch("/v1/models")
+        except ServerError as error:
+            self._dead = error.why
+            self._is_dead.set()
+            self._tell(f"nothing answers any more ({error.why}): what is left is not sent, and counts as failed")
+
+    def _add_second_pass(self, spec: PhaseSpec) -> None:
+        """Hybrid models may hit from their second repeat on; a model that nobody knows gets the chance."""
+        phases = self._log.header.phases
+        if self._plan.is_hybrid is not None or spec.name != "warm 1" or _SECOND_PASS in phases:
+            return
+        if not any(record.proof == "disproven" for (name, _), record in self._log.records.items() if name == spec.name):
+            return
+        place = phases.index(spec) + 1
+        self._store.keep(replace(self._log.header, phases=(*phases[:place], _SECOND_PASS, *phases[place:])))
+        self._tally.expect(*self._size([_SECOND_PASS]))
+        self._tell("the first repeat missed the cache, as it may with hybrid models: there is a second one")
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Let it run while the block does."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
