@@ -40,7 +40,7 @@ def render_comparison(comparison: RunComparison, paint: Paint) -> str:
 
 
 def _table(comparison: RunComparison, paint: Paint) -> list[str]:
-    header = ("", "A", "B", "difference", "interval", "")
+    header = ("", "A", "B", "change", "interval", "")
     head, *rows = table([header, *(_row(item) for item in comparison.metrics)], frozenset(range(1, 5)))
     colours = [_VERDICT[item.verdict][1] for item in comparison.metrics]
     return [head, *(_coloured(row, colour, paint) for row, colour in zip(rows, colours, strict=True))]
@@ -48,7 +48,7 @@ def _table(comparison: RunComparison, paint: Paint) -> list[str]:
 
 def _coloured(row: str, colour: str, paint: Paint) -> str:
     """Only the last cell, which is the verdict."""
-    figures, gap, verdict = row.rpartition("   ")
+    figures, gap, verdict = row.rpartition("  ")
     return f"{figures}{gap}{paint(verdict, colour)}"
 
 
@@ -61,7 +61,7 @@ def _row(item: MetricComparison) -> tuple[str, ...]:
         _figure(item.b, item),
         _change(item.difference) + (" pt" if item.unit == "share" else " %"),
         between,
-        " " + _VERDICT[item.verdict][0],
+        _VERDICT[item.verdict][0],
     )
 
 
@@ -76,7 +76,7 @@ def _figure(value: float, item: MetricComparison) -> str:
     if item.unit == "share":
         return f"{value:.1%}"
     if item.unit == "tokens_per_s":
-        return f"{value:,.1f}"
+        return f"{value:,.1f}" if value >= 10 else f"{value:.3g}"
     return f"{1000 * value:.1f} ms" if value < 0.1 else format_duration(value)
 
 
@@ -90,8 +90,8 @@ def _footer(comparison: RunComparison, paint: Paint) -> list[str]:
     how = "the same requests are compared with each other" if paired else "the runs sent different requests"
     margin = f"{100 * comparison.margin:g} %"
     lines = _wrapped(
-        f"Differences are B's from A's; {how}. All intervals together hold with 95 % (each with {comparison.level:.1%}). "
-        f"Equal: the whole interval within +-{margin}. Better or worse: it excludes zero, and the difference is larger.",
+        f"Changes are from A to B; {how}. All intervals together hold with 95 % (each with {comparison.level:.1%}). "
+        f"Equal: the whole interval within +-{margin}. Better or worse: it excludes zero, and the change is larger.",
         paint,
     )
     lines += _wrapped(_HONESTY, paint)

@@ -60,7 +60,7 @@ def _headline(result: BenchResult, summary: BenchSummary, paint: Paint) -> list[
     return [
         *lines,
         *_rates(summary),
-        *_goodput(summary),
+        *_goodput(summary, paint),
         *(line for note in header.notes for line in _wrapped(note, paint)),
     ]
 
@@ -75,7 +75,7 @@ def _rates(summary: BenchSummary) -> list[str]:
     return [f"  {', '.join(known)}"] if known else []
 
 
-def _goodput(summary: BenchSummary) -> list[str]:
+def _goodput(summary: BenchSummary, paint: Paint) -> list[str]:
     goodput = summary.goodput
     if goodput is None:
         return []
@@ -83,7 +83,9 @@ def _goodput(summary: BenchSummary) -> list[str]:
     limits = (("TTFT", slo.ttft_s), ("ITL", slo.itl_s), ("E2E", slo.e2e_latency_s))
     within = ", ".join(f"{name} {format_duration(limit)}" for name, limit in limits if limit is not None)
     sure = f" ({_percent(goodput.share_interval)})" if goodput.share_interval else ""
-    return [f"  goodput {goodput.share:.1%}{sure} within {within}: {goodput.requests_per_s:.3g} requests/s"]
+    return _wrapped(
+        f"goodput {goodput.share:.1%}{sure} within {within}: {goodput.requests_per_s:.3g} requests/s", paint
+    )
 
 
 def _percent(interval: Interval) -> str:
