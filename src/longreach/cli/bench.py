@@ -51,11 +51,13 @@ def bench(target: str, *, as_json: bool, **values: Any) -> int:
     Exit code 1 when a request failed (--allow-failures), or the cache was not in the state that was claimed.
     """  # noqa: D301 - click reads \b as a literal paragraph
     place = _Place(target, values)
-    wish, settings = read_wish(values, place.mean_input_tokens), read_settings(values)
-    slo = _slo(values["slo"])
+    wish = read_wish(values, place.mean_input_tokens)
+    workload = None if wish is not None else _read_workload(values["workload"])
+    settings, slo = read_settings(values, workload), _slo(values["slo"])
     if values["dry_run"]:
-        return _dry_run(place, settings, wish, values["workload"], as_json=as_json)
-    result = _measure(place.target, settings, wish, values)
+        return _dry_run(place, settings, wish, workload, as_json=as_json)
+    result = _measure(place.target, settings, wish or workload, values["save_workload"])
+    click.echo(f"results: {settings.journal}", err=True)
     return _report(result, slo, place, values, as_json=as_json)
 
 
@@ -100,12 +102,17 @@ class _Place:
         return expected_speed(self._instance, prompt_tokens)
 
 
-def _dry_run(place: _Place, settings: Any, wish: Any, workload_path: Path | None, *, as_json: bool) -> int:
-    from longreach.cli.bench_dry_run import print_dry_run
-    from longreach.measure.bench.prepare import outline_wish
+def _read_workload(path: Path) -> Any:
     from longreach.measure.workload.storing import read_workload
 
-    found = read_workload(workload_path) if workload_path is not None else outline_wish(wish)
+    return read_workload(path)
+
+
+def _dry_run(place: _Place, settings: Any, wish: Any, workload: Any, *, as_json: bool) -> int:
+    from longreach.cli.bench_dry_run import print_dry_run
+    from longreach.measure.bench.prepare import outline_wish
+
+    found = workload if wish is None else outline_wish(wish)
     source = f"prompts cut from {wish.source.path}" if found is None else found.source
     requests = None if found is None else found.requests
     return print_dry_run(source, requests, settings, place.expected_speed, as_json=as_json)
@@ -117,25 +124,26 @@ def _slo(text: str | None) -> Any:
     return None if text is None else parse_slo(text)
 
 
-def _measure(target: Any, settings: Any, wish: Any, values: dict[str, Any]) -> Any:
-    """Run it with progress on stderr; Ctrl-C, `kill` and a closed terminal give the partial result."""
+def _measure(target: Any, settings: Any, source: Any, save_to: Path | None) -> Any:
+    """Run it with progress on stderr; Ctrl-C, `kill` and a closed terminal give the partial result. `source` is a workload,
+    or the wish for one.
+    """
     import asyncio
 
     from longreach.cli.bench_progress import BenchProgress
     from longreach.cli.cancelling import cancelling_on_signals
     from longreach.measure.bench.prepare import choose_salt, prepare_workload
     from longreach.measure.bench.run import run_bench
-    from longreach.measure.workload.storing import read_workload, write_workload
+    from longreach.measure.workload.storing import write_workload
+    from longreach.measure.workload.values import Workload
 
     async def run() -> Any:
         with cancelling_on_signals():
-            salted = choose_salt(settings)
-            if wish is None:
-                workload = read_workload(values["workload"])
-            else:
-                workload = await prepare_workload(target, salted, wish, progress)
-            if values["save_workload"] is not None:
-                write_workload(values["save_workload"], workload)
+            salted, workload = choose_salt(settings), source
+            if not isinstance(source, Workload):
+                workload = await prepare_workload(target, salted, source, progress)
+            if save_to is not None:
+                write_workload(save_to, workload)
             return await run_bench(target, salted, workload, progress)
 
     progress = BenchProgress()

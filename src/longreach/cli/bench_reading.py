@@ -83,14 +83,14 @@ def _read_source(name: str, values: Mapping[str, Any], default_input_tokens: int
     return wishes.SyntheticSource(num_requests, input_tokens, output_tokens, **given)
 
 
-def read_load(values: Mapping[str, Any]) -> Any:
+def read_load(values: Mapping[str, Any], workload: Any) -> Any:
     """The Load of these options. UsageError for those that exclude each other."""
     from longreach.measure.bench.values import Load
 
     rate, arrivals, concurrency = values["rate"], values["arrivals"], values["concurrency"]
+    has_times = values["trace"] is not None or _has_times(workload)
     if arrivals is None:
-        by_trace = values["trace"] is not None and concurrency is None
-        arrivals = "poisson" if rate else "trace" if by_trace else "closed"
+        arrivals = "poisson" if rate else "trace" if has_times and concurrency is None else "closed"
     if rate is not None and arrivals in ("closed", "trace"):
         raise UsageError(
             f"--rate does not go with --arrivals {arrivals}",
@@ -99,41 +99,53 @@ def read_load(values: Mapping[str, Any]) -> Any:
         )
     if rate is None and arrivals in ("poisson", "constant"):
         raise UsageError(f"--arrivals {arrivals} needs a rate", "it sends so many a second", "--rate 0.5")
-    if arrivals == "trace" and values["trace"] is None and values["workload"] is None:
-        raise UsageError(
-            "--arrivals trace needs a trace", "nothing else has arrival times", "--trace FILE, or --rate 0.5"
-        )
+    if arrivals == "trace" and not has_times:
+        fix = "--trace FILE, or --rate 0.5"
+        raise UsageError("--arrivals trace needs a trace", "nothing else has arrival times", fix)
     if arrivals == "closed":
         concurrency = concurrency or 1
     return Load(arrivals, concurrency, rate, values["time_scale"] or 1.0)
 
 
-def choose_states(values: Mapping[str, Any]) -> tuple[Any, ...]:
+def _has_times(workload: Any) -> bool:
+    return workload is not None and all(request.arrival_s is not None for request in workload.requests)
+
+
+def choose_states(values: Mapping[str, Any], workload: Any) -> tuple[Any, ...]:
     """As asked; else cold, and what comes as it is where prompts have parts in common."""
-    shares = any(values[name] is not None for name in ("trace", "turns", "shared_prefix_tokens", "rounds", "workload"))
+    shares = any(values[name] is not None for name in ("trace", "turns", "shared_prefix_tokens", "rounds"))
+    if workload is not None:
+        shares = any(request.reusable_tokens or request.session is not None for request in workload.requests)
     states: tuple[Any, ...] = values["states"] or (("as_it_comes",) if shares else ("cold",))
     if values["flood_tokens"] is not None and "evicted" not in states:
-        raise UsageError(
-            "--flood-tokens does not go without evicted prompts", "nothing is to be evicted", "--states cold,evicted"
-        )
+        why, fix = "nothing is to be evicted", "--states cold,evicted"
+        raise UsageError("--flood-tokens does not go without evicted prompts", why, fix)
     return states
 
 
-def read_settings(values: Mapping[str, Any]) -> Any:
-    """The BenchSettings of these options."""
+def read_settings(values: Mapping[str, Any], workload: Any) -> Any:
+    """The BenchSettings of these options; `workload` is that of the file, if one is given. UsageError for all that can be
+    refused before anything is asked or written.
+    """
+    from longreach.measure.bench.journal import refuse_existing
     from longreach.measure.bench.settings import BenchSettings, plan_phases
     from longreach.measure.client import Timeouts
+    from longreach.wire.bodies import check_extra_fields
 
     if values["resume"] and values["output"] is None:
         raise UsageError("--resume needs the results file", "it says what was sent already", "-o FILE.jsonl --resume")
-    given = {"first_token_s": values["first_token_timeout"], "stall_s": values["stall_timeout"]}
-    states = choose_states(values)
+    if values["output"] is not None and not values["resume"]:
+        refuse_existing(values["output"])
+    states = choose_states(values, workload)
     plan_phases(states, is_hybrid=None)  # refuses states that do not follow from each other
+    extra = json_object(values["sampling"], "--sampling", '{"temperature": 0.6}') if values["sampling"] else {}
+    check_extra_fields(extra)
+    given = {"first_token_s": values["first_token_timeout"], "stall_s": values["stall_timeout"]}
     return BenchSettings(
-        load=read_load(values),
+        load=read_load(values, workload),
         states=states,
         api=values["api"],
-        extra_body=json_object(values["sampling"], "--sampling", '{"temperature": 0.6}') if values["sampling"] else {},
+        extra_body=extra,
         exact_output=not values["no_ignore_eos"],
         cache_salt=values["cache_salt"],
         flood_tokens=values["flood_tokens"],

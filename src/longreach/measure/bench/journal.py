@@ -59,14 +59,19 @@ class Journal:
         self._file.close()
 
 
+def refuse_existing(path: Path) -> None:
+    """UsageError when there is such a file: results are never overwritten."""
+    if path.exists():
+        fix = f"--resume to continue it, or another name: -o {path.with_name(f'{path.stem}-2.jsonl')}"
+        raise UsageError(f"{path} exists", "results are never overwritten", fix)
+
+
 def open_journal(path: Path, header: BenchHeader) -> Journal:
-    """Begin a results file. UsageError when there is one already: results are never overwritten."""
+    """Begin a results file. UsageError when there is one already."""
+    refuse_existing(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         journal = Journal(path.open("xb"))
-    except FileExistsError as error:
-        fix = f"--resume to continue it, or another name: -o {path.stem}-2.jsonl"
-        raise UsageError(f"{path} exists", "results are never overwritten", fix) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputFileError(f"{path} cannot be written", reason, "-o FILE.jsonl elsewhere") from error

@@ -47,6 +47,9 @@ async def prepare_workload(
         sender = Sender(client, reached.model, settings.api, settings.body_fields)
         on_event(BenchEvent("prompts"))
         learned = await learn_counting(sender, target.tokenizer)
+    longest = reached.state.max_model_len or target.expected.max_model_len
+    if isinstance(wish.source, TraceSource) and wish.source.max_request_tokens is None:
+        wish = replace(wish, source=replace(wish.source, max_request_tokens=longest))
     nonce = "" if reached.is_vllm else settings.cache_salt or ""
     return await _build(replace(wish, nonce=nonce), learned, on_event)
 

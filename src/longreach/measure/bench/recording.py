@@ -70,7 +70,7 @@ def make_record(
         time_to_first_answer_s=timing.first_answer_s,
         itl_s=result.itl_s,
         e2e_latency_s=timing.e2e_latency_s,
-        num_chunks=len(gaps) + (timing.ttft_s is not None),
+        num_chunks=result.num_chunks,
         chunk_gap_p50_s=median(gaps) if gaps else None,
         chunk_gap_p99_s=compute_p99(list(gaps)),
         chunk_gap_max_s=max(gaps, default=None),

@@ -18,7 +18,7 @@ from longreach.measure.bench.store import Store
 from longreach.measure.bench.values import Load, PhaseSpec, RequestRecord
 from longreach.measure.client import Client
 from longreach.measure.loop_lag import LoopLagMeter
-from longreach.measure.metrics import count_request, fetch_metrics, fetch_settled_metrics
+from longreach.measure.metrics import count_request, fetch_metrics, fetch_settled_metrics, is_idle
 from longreach.measure.stream import StreamResult
 from longreach.measure.verify_report import Counters
 from longreach.measure.workload.values import WorkloadRequest
@@ -191,14 +191,16 @@ class Run:
         self._store.keep(record)
 
     async def _count_alone(self, phase: _OpenPhase, result: StreamResult) -> Counters | None:
-        """The request's own counters. Once they turn out to hold others' too, nobody waits for them any more."""
+        """The request's own counters. Once others keep the server busy, nobody waits for them any more."""
         before = self._last_metrics
-        if not phase.is_alone or before is None or result.failure is not None:
+        if not phase.is_alone or before is None:
             return None
-        self._last_metrics = await fetch_settled_metrics(self._client, before)
-        counters = None if self._last_metrics is None else count_request(before, self._last_metrics)
-        phase.is_alone = counters is not None and counters.attributed
-        return counters
+        if result.failure is not None:
+            self._last_metrics = await fetch_metrics(self._client)
+            return None
+        self._last_metrics = after = await fetch_settled_metrics(self._client, before)
+        phase.is_alone = after is not None and is_idle(after)
+        return None if after is None else count_request(before, after)
 
     async def _notice_death(self, record: RequestRecord) -> None:
         """A server that several requests in a row did not find is asked for; when nothing answers, the rest fails fast."""
