@@ -24,7 +24,7 @@ QUIET = {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
 
 class StartFailedError(Exception):
-    """The engine ended, or was not ready in time. Its text is the end of the log."""
+    """The engine ended, or was not ready in time. Its text is the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,6 @@ class Server:
 
     base_url: str  # http://127.0.0.1:PORT
     log_path: Path
-    process: subprocess.Popen[bytes]
 
     def log(self) -> str:
         """All that it has said."""
@@ -91,31 +90,31 @@ def serving(python: Path, spec: LaunchSpec, log_path: Path, env: Mapping[str, st
             env=command.environment(os.environ | env, spec.env),
             start_new_session=True,
         )
-    server = Server(spec.base_url, log_path, process)
+    server = Server(spec.base_url, log_path)
     try:
-        _wait_until_healthy(server)
+        _wait_until_healthy(server, process)
         yield server
     finally:
-        end(server)
+        _end(server, process)
 
 
-def _wait_until_healthy(server: Server) -> None:
+def _wait_until_healthy(server: Server, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline:
-        if server.process.poll() is not None:
-            raise StartFailedError(f"the engine ended with {server.process.returncode}:\n{server.log()[-20_000:]}")
+        if process.poll() is not None:
+            raise StartFailedError(f"the engine ended with {process.returncode}:\n{server.log()}")
         with contextlib.suppress(OSError), urllib.request.urlopen(f"{server.base_url}/health", timeout=5):
             return
         time.sleep(0.2)
-    raise StartFailedError(f"the engine was not ready after {START_LIMIT_S:.0f} s:\n{server.log()[-20_000:]}")
+    raise StartFailedError(f"the engine was not ready after {START_LIMIT_S:.0f} s:\n{server.log()}")
 
 
-def end(server: Server) -> None:
-    """End it, and remove the shared memory that it used or announced. Harmless when it has ended."""
-    announced = {Path(name) for name in re.findall(r"Created mmap file (\S+)", server.log())}
-    if server.process.poll() is None:
-        leader = read_child_identity(server.process.pid)
-        announced |= read_shared_memory_files(member.pid for member in read_family(leader))
+def _end(server: Server, process: subprocess.Popen[bytes]) -> None:
+    """End it, and remove the shared memory that it used or announced."""
+    files = {Path(name) for name in re.findall(r"Created mmap file (\S+)", server.log())}
+    if process.poll() is None:
+        leader = read_child_identity(process.pid)
+        files |= read_shared_memory_files(member.pid for member in read_family(leader))
         end_family(leader, StopTimes())
-        server.process.wait(timeout=10)
-    remove_unused_files(announced)
+        process.wait(timeout=10)
+    remove_unused_files(files)

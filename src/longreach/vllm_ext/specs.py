@@ -6,7 +6,7 @@ from longreach.vllm_ext.refusal import OffloadRefusedError, check_release
 
 check_release()  # before the imports below, which fail in their own words where the internals differ
 
-from vllm.v1.kv_offload.base import CanonicalKVCaches, OffloadingSpec, OffloadingWorker  # noqa: E402 - see above
+from vllm.v1.kv_offload.base import CanonicalKVCaches, OffloadingWorker  # noqa: E402 - see above
 from vllm.v1.kv_offload.cpu.shared_offload_region import SharedOffloadRegion  # noqa: E402
 from vllm.v1.kv_offload.cpu.spec import CPUOffloadingSpec, _all_workers_barrier  # noqa: E402
 from vllm.v1.kv_offload.tiering.spec import TieringOffloadingSpec  # noqa: E402
@@ -41,7 +41,7 @@ def _make_worker(
     spec: CPUOffloadingSpec, kv_caches: CanonicalKVCaches, barrier: Callable[[], None] | None
 ) -> CpuCopyWorker:
     """Map the region where this rank's slot of each chunk is, and hand it over."""
-    _check(spec, kv_caches)
+    refuse_unsupported(spec, kv_caches)
     region = SharedOffloadRegion(
         engine_id=spec.config.engine_id,
         num_chunks=spec.num_chunks,
@@ -57,7 +57,8 @@ def _make_worker(
         raise
 
 
-def _check(spec: OffloadingSpec, kv_caches: CanonicalKVCaches) -> None:
+def refuse_unsupported(spec: CPUOffloadingSpec, kv_caches: CanonicalKVCaches) -> None:
+    """OffloadRefusedError for what the copy worker cannot do."""
     devices = {str(one.tensor.device) for one in kv_caches.tensors}
     if devices != {"cpu"}:
         raise OffloadRefusedError(

@@ -1,9 +1,13 @@
-"""Copies KV blocks between the CPU backend's cache and the engine's shared host region, where a GPU engine uses copy streams."""
+"""Copies KV blocks between the CPU backend's cache and the engine's shared host region, where a GPU engine uses copy streams.
+
+With numpy, which copies whole pages in this thread: torch copies bytes one by one, or waits for threads that the model uses.
+"""
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from vllm.logger import init_logger
 from vllm.v1.kv_offload.base import (
@@ -17,6 +21,9 @@ from vllm.v1.kv_offload.base import (
 )
 from vllm.v1.kv_offload.cpu.shared_offload_region import SharedOffloadRegion
 
+Bytes = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
+Indices = np.ndarray[tuple[int], np.dtype[np.integer]]
+
 logger = init_logger("vllm.longreach")  # only names under "vllm" reach the engine's log
 
 
@@ -24,18 +31,18 @@ logger = init_logger("vllm.longreach")  # only names under "vllm" reach the engi
 class _Sides:
     """One KV cache tensor as bytes, in the cache and in this rank's slot of the region."""
 
-    cache: torch.Tensor  # (num_blocks, page_size_bytes)
-    host: torch.Tensor  # (num_chunks, blocks_per_chunk, page_size_bytes), strided over the ranks' slots
+    cache: Bytes  # (num_blocks, page_size_bytes)
+    host: Bytes  # (num_chunks, blocks_per_chunk, page_size_bytes), strided over the ranks' slots
 
 
 @dataclass(frozen=True, slots=True)
 class _GroupBlocks:
-    """The blocks of one KV cache group in one transfer: three equally long index tensors."""
+    """The blocks of one KV cache group in one transfer: three equally long rows of indices."""
 
     refs: Sequence[CanonicalKVCacheRef]
-    blocks: torch.Tensor  # in the cache
-    chunks: torch.Tensor  # the chunk that holds each block
-    places: torch.Tensor  # and the block's place in it, below blocks_per_chunk
+    blocks: Indices  # in the cache
+    chunks: Indices  # the chunk that holds each block
+    places: Indices  # and the block's place in it, below blocks_per_chunk
 
 
 class CpuCopyWorker(OffloadingWorker):
@@ -50,7 +57,7 @@ class CpuCopyWorker(OffloadingWorker):
             size = one.page_size_bytes
             host = region.create_next_worker_view(size * blocks_per_chunk)
             cache = one.tensor.view(torch.int8).view(-1, size)
-            self._sides.append(_Sides(cache, host.unflatten(1, (blocks_per_chunk, size))))
+            self._sides.append(_Sides(cache.numpy(), host.unflatten(1, (blocks_per_chunk, size)).numpy()))
         self._finished: list[TransferResult] = []
         logger.info("KV offload on the CPU platform: blocks are copied by longreach.vllm_ext")
 
@@ -82,10 +89,8 @@ class CpuCopyWorker(OffloadingWorker):
         began, num_bytes = time.perf_counter(), 0
         for group in self._groups(cached, hosted):
             for ref in group.refs:
-                sides, used = (
-                    self._sides[ref.tensor_idx],
-                    ref.page_size_bytes,
-                )  # the bytes of a page without its padding
+                sides = self._sides[ref.tensor_idx]
+                used = ref.page_size_bytes  # of a padded page only the bytes in use
                 cache, host = sides.cache[:, :used], sides.host[:, :, :used]
                 if is_store:
                     host[group.chunks, group.places] = cache[group.blocks]
@@ -96,16 +101,14 @@ class CpuCopyWorker(OffloadingWorker):
 
     def _groups(self, cached: GPULoadStoreSpec, hosted: BlockIDsLoadStoreSpec) -> Iterator[_GroupBlocks]:
         """Blocks come group after group; a group's first block may stand inside its first chunk."""
-        all_blocks = torch.from_numpy(cached.block_ids).long()
-        all_chunks = torch.from_numpy(hosted.block_ids).long()
         num_blocks = num_chunks = 0
         for refs, size, first in zip(self._refs, cached.group_sizes, cached.block_indices, strict=True):
             if size == 0:
                 continue
             start = first % self._blocks_per_chunk
-            slots = torch.arange(start, start + size)
-            chunks = all_chunks[num_chunks:][slots // self._blocks_per_chunk]
-            yield _GroupBlocks(refs, all_blocks[num_blocks : num_blocks + size], chunks, slots % self._blocks_per_chunk)
+            chunks, places = np.divmod(np.arange(start, start + size), self._blocks_per_chunk)
+            blocks = cached.block_ids[num_blocks : num_blocks + size]
+            yield _GroupBlocks(refs, blocks, hosted.block_ids[num_chunks + chunks], places)
             num_blocks += size
-            num_chunks += int(slots[-1]) // self._blocks_per_chunk + 1
-        assert (num_blocks, num_chunks) == (len(all_blocks), len(all_chunks))
+            num_chunks += int(chunks[-1]) + 1
+        assert (num_blocks, num_chunks) == (len(cached.block_ids), len(hosted.block_ids))
