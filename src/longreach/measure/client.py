@@ -12,18 +12,16 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
 
 import aiohttp
 
 from longreach.errors import ServerError
 from longreach.measure.endpoint import Endpoint
 from longreach.measure.loop_lag import LoopLagMeter
-from longreach.measure.stream import FailureKind, StreamFailure, StreamRecorder, StreamResult
+from longreach.measure.reading import AnswerReader
+from longreach.measure.stream import StreamFailure, StreamRecorder, StreamResult
 from longreach.units import format_duration
-from longreach.wire.chunks import StreamDone, parse_stream_event
 from longreach.wire.refusals import ApiError, parse_error_body
-from longreach.wire.sse import SseDecoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +68,6 @@ _READ_BYTES = 2**16
 _KEEP_ALIVE_S = 2.0
 
 
-class _Broken(Exception):  # noqa: N818 - not an error of ours: a failure on its way into a result
-    def __init__(self, kind: FailureKind, error: ApiError, status: int | None = None) -> None:
-        super().__init__(error.message)
-        self.failure = StreamFailure(kind, error, status)
-
-
 class _Socket(socket.socket):
     """Reads little at a time."""
 
@@ -83,40 +75,6 @@ class _Socket(socket.socket):
 
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
         return super().recv(min(bufsize, _READ_BYTES), flags)
-
-
-class _Patience:
-    """Ends a request when its server is silent for too long. It looks at the clock now and then, not at each token."""
-
-    __slots__ = ("_check_later", "_limit", "_recorder", "_timeouts")
-
-    def __init__(self, recorder: StreamRecorder, timeouts: Timeouts) -> None:
-        self._recorder = recorder
-        self._timeouts = timeouts
-        self._limit = asyncio.timeout(None)
-        self._check_later: asyncio.TimerHandle | None = None
-
-    async def __aenter__(self) -> None:
-        await self._limit.__aenter__()
-        self._check()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """TimeoutError when it was too long."""
-        if self._check_later is not None:
-            self._check_later.cancel()
-        await self._limit.__aexit__(kind, error, trace)
-
-    def _check(self) -> None:
-        loop = asyncio.get_running_loop()
-        allowed_s = self._timeouts.stall_s if self._recorder.has_token else self._timeouts.first_token_s
-        left_s = allowed_s - (time.perf_counter() - self._recorder.heard_stamp)
-        if left_s <= 0:
-            self._limit.reschedule(loop.time())
-            return
-        # The stricter limit may begin at any moment from now on, so that it ends no sooner than this.
-        self._check_later = loop.call_later(min(left_s, self._timeouts.stall_s), self._check)
 
 
 class Client:
@@ -163,26 +121,22 @@ class Client:
                 return await self.stream(path, body, on_token, own)
         lag_before = lag.num_samples
         recorder = StreamRecorder(sent_stamp=time.perf_counter())
-        failure = None
-        try:
-            await self._follow(self.endpoint.root + path, body, recorder, on_token)
-        except _Broken as broken:
-            failure = broken.failure
+        reader = AnswerReader(recorder, self.timeouts.first_token_s, self.timeouts.stall_s, on_token)
+        failure = await self._follow(self.endpoint.root + path, body, reader)
         return recorder.finish(time.perf_counter(), failure, lag.compute_p99_since(lag_before))
 
-    async def _follow(
-        self, url: str, body: bytes, recorder: StreamRecorder, on_token: Callable[[], None] | None
-    ) -> None:
+    async def _follow(self, url: str, body: bytes, reader: AnswerReader) -> StreamFailure | None:
         try:
-            async with _Patience(recorder, self.timeouts), self._post(url, body) as response:
-                await _check_accepted(response)
-                await _read_stream(response, recorder, on_token)
+            async with reader, self._post(url, body) as response:
+                if response.status != 200:
+                    return await _read_refusal(response)
+                await reader.read(response.content.readany)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise _Broken("unreachable", ApiError(_reason(error))) from error
-        except TimeoutError as error:
-            raise _late(recorder, self.timeouts) from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise _Broken("disconnected", ApiError(_reason(error))) from error
+            return StreamFailure("unreachable", ApiError(_reason(error)))
+        except (aiohttp.ClientError, OSError) as error:  # the reader's own TimeoutError is one, too
+            if not reader.is_over:
+                return StreamFailure("disconnected", ApiError(_reason(error)))
+        return reader.failure
 
 
 async def _read_at_most(response: aiohttp.ClientResponse, num_bytes: int) -> bytes:
@@ -194,39 +148,9 @@ async def _read_at_most(response: aiohttp.ClientResponse, num_bytes: int) -> byt
     return bytes(body[:num_bytes])
 
 
-async def _check_accepted(response: aiohttp.ClientResponse) -> None:
-    if response.status != 200:
-        error = parse_error_body(await _read_at_most(response, _MAX_REFUSAL_BYTES), response.content_type)
-        raise _Broken("refused", error, response.status)
-
-
-async def _read_stream(
-    response: aiohttp.ClientResponse, recorder: StreamRecorder, on_token: Callable[[], None] | None
-) -> None:
-    decoder = SseDecoder()
-    while piece := await response.content.readany():
-        stamp = time.perf_counter()
-        for event in decoder.feed(piece):
-            try:
-                chunk = parse_stream_event(event)
-            except ServerError as error:
-                raise _Broken("malformed", ApiError(f"{error.what}: {error.why}"), response.status) from error
-            if isinstance(chunk, StreamDone):
-                return
-            if chunk.error is not None:
-                raise _Broken("error_event", chunk.error, response.status)
-            if recorder.take(stamp, chunk) and on_token is not None:
-                on_token()
-    if recorder.finish_reason is None:
-        raise _Broken("cut_short", ApiError("the stream ended without a finish reason"), response.status)
-
-
-def _late(recorder: StreamRecorder, timeouts: Timeouts) -> _Broken:
-    if recorder.has_token:
-        limit = format_duration(timeouts.stall_s)
-        return _Broken("stall_timeout", ApiError(f"the answer began, then nothing came for {limit}"), 200)
-    limit = format_duration(timeouts.first_token_s)
-    return _Broken("first_token_timeout", ApiError(f"no token within {limit} of sending"))
+async def _read_refusal(response: aiohttp.ClientResponse) -> StreamFailure:
+    error = parse_error_body(await _read_at_most(response, _MAX_REFUSAL_BYTES), response.content_type)
+    return StreamFailure("refused", error, response.status)
 
 
 def _reason(error: BaseException) -> str:
