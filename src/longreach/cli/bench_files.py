@@ -1,0 +1,109 @@
+"""`longreach bench compare` and `bench report`: results files read again, nothing measured."""
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longreach.cli.params import FILE, echo_json, json_option, stdout_paint
+from longreach.errors import UsageError
+
+_GRAVE = frozenset({"requests_complete", "cold_is_cold", "warm_is_warm", "evicted_was_evicted"})
+
+
+class _Share(click.ParamType[float]):
+    """`5%` or `0.05`, above 0 and below 1."""
+
+    name = "share"
+
+    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"\s*(\d{1,3}(?:\.\d{1,6})?)\s*(%?)\s*", str(value))
+        share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+        if not 0 < share < 1:
+            raise UsageError(f"margin '{value}' is no share", "expected more than 0 and less than 100 %", "--margin 5%")
+        return share
+
+
+SHARE = _Share()
+
+
+def slo_option(function: Any) -> Any:
+    """`--slo`: limits of one request; the text is parsed where it is used."""
+    return click.option(
+        "--slo", metavar="LIMITS", help="Count requests within limits: ttft=60s,itl=80ms,e2e=5m (each optional)."
+    )(function)
+
+
+@click.command(short_help="Is run B better, equal or worse than run A?")
+@click.argument("a", type=FILE, metavar="A.jsonl")
+@click.argument("b", type=FILE, metavar="B.jsonl")
+@click.option("--margin", type=SHARE, default="5%", show_default=True, help="Differences up to this are equal.")
+@slo_option
+@json_option
+def compare(a: Path, b: Path, *, margin: float, slo: str | None, as_json: bool) -> int:
+    """Compare two results files figure by figure: better, equal, worse or not enough data, with intervals.
+
+    Requests of the same workload are compared pair by pair. Exit code 1 when a figure is worse.
+    """
+    from longreach.measure.bench.compare import compare_runs
+    from longreach.measure.bench.journal import read_journal
+    from longreach.report.bench_compare_text import render_comparison
+
+    limits = _slo(slo)
+    comparison = compare_runs(read_journal(a), read_journal(b), margin, limits)
+    if as_json:
+        echo_json({"verdict": comparison.verdict, **asdict(comparison)})
+    else:
+        click.echo(render_comparison(comparison, stdout_paint()))
+    return 1 if comparison.verdict == "worse" else 0
+
+
+@click.command(short_help="Print a results file as `bench` printed it.")
+@click.argument("file", type=FILE, metavar="FILE.jsonl")
+@click.option("--html", type=FILE, metavar="FILE.html", help="Write one self-contained page as well.")
+@slo_option
+@json_option
+def report(file: Path, *, html: Path | None, slo: str | None, as_json: bool) -> int:
+    """Read a results file and show its figures again, with other limits or as another kind of document.
+
+    Exit code 1 when a request failed, or the cache was not in the state that was claimed.
+    """
+    from longreach.measure.bench.journal import read_journal
+    from longreach.measure.bench.summary import summarise
+
+    limits = _slo(slo)
+    result = read_journal(file)
+    summary = summarise(result, limits)
+    if html is not None:
+        write_html(html, result, summary)
+    print_report(result, summary, as_json=as_json)
+    return 1 if any(item.name in _GRAVE and item.verdict == "fail" for item in summary.checks) else 0
+
+
+def print_report(result: Any, summary: Any, *, as_json: bool) -> None:
+    """On stdout: the screen, or the document."""
+    from longreach.report.bench_document import bench_document
+    from longreach.report.bench_text import render_bench
+
+    if as_json:
+        echo_json(bench_document(result, summary))
+    else:
+        click.echo(render_bench(result, summary, stdout_paint()))
+
+
+def write_html(path: Path, result: Any, summary: Any) -> None:
+    """The page with plots; stderr says where."""
+    from longreach.cli.html_page import write_bench_page
+
+    write_bench_page(path, result, summary)
+    click.echo(f"report: {path}", err=True)
+
+
+def _slo(text: str | None) -> Any:
+    from longreach.measure.bench.slo import parse_slo
+
+    return None if text is None else parse_slo(text)
