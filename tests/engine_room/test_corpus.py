@@ -84,3 +84,8 @@ def test_the_dense_page_holds_its_requests() -> None:
     assert sum(by_source.values()) == page.prompt_tokens
     assert by_source["local_cache_hit"] == page.prefix_hit_tokens == dict(page.cached_tokens_by_source or ())["device"]
     assert (page.num_drafts, page.offload_load_bytes) == (None, None)
+    assert page.num_finished == page.queue_count == page.e2e_count == page.ttft_count == 10
+    assert page.ttft_sum_s is not None
+    assert page.e2e_sum_s is not None
+    assert page.queue_sum_s is not None
+    assert page.queue_sum_s < page.ttft_sum_s < page.e2e_sum_s

@@ -56,6 +56,10 @@ class EngineMetrics:
     ttft_count: float | None = None
     itl_sum_s: float | None = None
     itl_count: float | None = None
+    queue_sum_s: float | None = None  # of finished requests, from arrival at the engine to being scheduled
+    queue_count: float | None = None
+    e2e_sum_s: float | None = None
+    e2e_count: float | None = None
     offload_load_bytes: float | None = None
     offload_load_s: float | None = None
     offload_store_bytes: float | None = None
