@@ -1,5 +1,7 @@
 """Prompts that are exactly as long as asked, whatever the tokenizer."""
 
+from collections.abc import Sequence
+
 import pytest
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -89,6 +91,9 @@ class _Unsteady:
     async def count(self, text: str) -> int:
         self.asked += len(text) > 4000
         return len(text.split()) + self.asked
+
+    async def count_many(self, texts: Sequence[str]) -> list[int]:
+        return [await self.count(text) for text in texts]
 
 
 async def test_a_tokenizer_that_cannot_be_pleased_is_reported() -> None:

@@ -1,4 +1,4 @@
-"""Text grown to an exact number of tokens: by paragraphs, then sentences, then single words.
+"""Text grown to an exact number of tokens: by paragraphs or a passage of the user's, then sentences, then single words.
 
 Each addition is counted in its own window, from the beginning of the line that it continues to the end of the text: all
 that it can touch as long as no token reaches across a line end, and quick to count however long the text is. Many
@@ -15,11 +15,12 @@ from longreach.measure.tokenizer import Tokenizer
 from longreach.measure.words import NOUNS
 
 _SAMPLE_PARAGRAPHS = 50
-_SHORT_BY = 0.985  # share of the missing tokens that paragraphs are to bring; the rest comes by smaller pieces
-_PARAGRAPH_TOKENS_LEFT = 60
-_MAX_ROUNDS = 80
+_SHORT_BY = 0.985  # share of the missing tokens that long pieces are to bring; the rest comes by smaller ones
+_LEFT_TO_SENTENCES = 60
+_MOST_AT_ONCE = 50_000  # tokens; tokenizers take twice as long over a text of megabytes as over its parts
+_MAX_ROUNDS = 120
 _ROUNDS_BEFORE_A_STEP_BACK = 8
-_NUM_FILLERS = 64
+_NUM_FILLERS = 24
 _SMALLEST = (" a", " I", " to", ",", ";", "-", "!", "a", "i", "o")  # for the last token, where no word is short enough
 
 
@@ -46,6 +47,28 @@ async def learn_pace(tokenizer: Tokenizer) -> Pace:
 
 
 @dataclass(slots=True)
+class Passage:
+    """Text of the user's that a draft grows by, from `position` on."""
+
+    text: str
+    chars_per_token: float  # as found so far
+    position: int = 0
+
+    @property
+    def is_used_up(self) -> bool:
+        """Nothing is left of it."""
+        return self.position >= len(self.text)
+
+    def cut(self, num_chars: int) -> str:
+        """The next piece, no longer than that, up to the end of a word where there is one."""
+        piece = self.text[self.position : self.position + num_chars]
+        if self.position + len(piece) < len(self.text):
+            end = max(piece.rfind(" "), piece.rfind("\n"))
+            piece = piece[:end] if end > 0 else piece
+        return piece
+
+
+@dataclass(slots=True)
 class Draft:
     """A text in the making: `text` grows until `missing` is 0. `closing` ends it; `after` only follows it when counted."""
 
@@ -54,11 +77,13 @@ class Draft:
     missing: int  # tokens; negative: too long
     rng: Random
     after: str = ""
-    piece: str = ""
+    passage: Passage | None = None
+    piece: str = ""  # proposed next
+    is_filler: bool = False  # the piece
+    counted: int | None = None  # tokens of the window without a piece, while they are known
     num_failed: int = 0
     excess: int = 0  # tokens by which fillers were found to cost more than their words: a full stop lost its line end
     mark: tuple[str, int] | None = None  # text and what was missing before the first small piece
-    is_filler: bool = False  # the proposed piece
 
     @property
     def whole(self) -> str:
@@ -66,19 +91,28 @@ class Draft:
         return self.text + self.closing
 
     def window(self, piece: str = "") -> str:
-        """The last line with `piece` and what follows."""
-        return self.text[self.text.rfind("\n") + 1 :] + piece + self.closing + self.after
+        """The last line that holds anything, with `piece` and what follows: line ends join the full stop before them."""
+        return self.text[self.text.rfind("\n", 0, -1) + 1 :] + piece + self.closing + self.after
 
-    def take(self, gained: int) -> None:
-        """Keep the proposed piece when it is not too long; after many that were, go back to before the first small one."""
+    def judge(self, tokens: int) -> None:
+        """Keep the proposed piece, whose window has so many tokens, when it is not too long."""
+        assert self.counted is not None
+        gained = tokens - self.counted
         if 0 < gained <= self.missing:
-            self.text, self.missing, self.num_failed = self.text + self.piece, self.missing - gained, 0
+            self._take(gained)
+            self.counted = None if "\n" in self.piece else tokens
             return
         self.num_failed += 1
         if self.is_filler:
             self.excess += gained - self.missing
         if self.mark is not None and self.num_failed >= _ROUNDS_BEFORE_A_STEP_BACK:
-            (self.text, self.missing), self.num_failed = self.mark, 0
+            (self.text, self.missing), self.num_failed, self.counted = self.mark, 0, None
+
+    def _take(self, gained: int) -> None:
+        self.text, self.missing, self.num_failed = self.text + self.piece, self.missing - gained, 0
+        if self.passage is not None and not self.is_filler:
+            self.passage.position += len(self.piece)
+            self.passage.chars_per_token = max(0.2, len(self.piece) / gained)
 
 
 async def fill(
@@ -89,32 +123,50 @@ async def fill(
     for _ in range(_MAX_ROUNDS):
         if not growing:
             return
-        for draft in growing:
-            draft.piece = _propose(draft, pace)
-        windows = [window for draft in growing for window in (draft.window(), draft.window(draft.piece))]
-        counts = await tokenizer.count_many(windows)
         before = sum(draft.missing for draft in growing)
-        for draft, had, has in zip(growing, counts[::2], counts[1::2], strict=True):
-            draft.take(has - had)
+        for draft in growing:
+            _propose(draft, pace)
+        uncounted = [draft for draft in growing if draft.counted is None]
+        windows = [draft.window(draft.piece) for draft in growing] + [draft.window() for draft in uncounted]
+        counts = await tokenizer.count_many(windows)
+        for draft, count in zip(uncounted, counts[len(growing) :], strict=True):
+            draft.counted = count
+        for draft, count in zip(growing, counts, strict=False):
+            draft.judge(count)
         if on_gain is not None:
             on_gain(before - sum(draft.missing for draft in growing))
-        growing = [draft for draft in growing if draft.missing > 0]
+        growing = [draft for draft in growing if draft.missing > 0 and not _has_run_dry(draft)]
 
 
-def _propose(draft: Draft, pace: Pace) -> str:
-    """What to add next: about all of what is missing, but rather less."""
+def _has_run_dry(draft: Draft) -> bool:
+    """Its passage is too short, and words drawn at random are no substitute for so much."""
+    return draft.passage is not None and draft.passage.is_used_up and draft.missing > _LEFT_TO_SENTENCES
+
+
+def _propose(draft: Draft, pace: Pace) -> None:
+    """Choose what to add next: about all of what is missing, but rather less."""
     caution = 0.8**draft.num_failed
     draft.is_filler = False
-    aim = draft.missing * _SHORT_BY * caution - _PARAGRAPH_TOKENS_LEFT
-    if aim > _PARAGRAPH_TOKENS_LEFT:
-        return _write_paragraphs(draft, aim * pace.chars_per_token)
-    if draft.mark is None:
-        draft.mark = (draft.text, draft.missing)
-    num_sentences = int(0.75 * caution * draft.missing / pace.tokens_per_sentence)
-    if num_sentences > 0:
-        return _joint(draft.text, " ") + " ".join(write_sentence(draft.rng) for _ in range(num_sentences))
-    draft.is_filler = True
-    return _write_fillers(draft, pace)
+    aim = min(draft.missing * _SHORT_BY * caution - _LEFT_TO_SENTENCES, _MOST_AT_ONCE)
+    if draft.passage is not None:
+        draft.piece = _cut_passage(draft, draft.passage, caution)
+    elif aim > _LEFT_TO_SENTENCES:
+        draft.piece = _write_paragraphs(draft, aim * pace.chars_per_token)
+    else:
+        draft.piece = _write_small(draft, pace, caution)
+    if not draft.piece:
+        draft.is_filler = True
+        draft.piece = _write_fillers(draft, pace)
+
+
+def _cut_passage(draft: Draft, passage: Passage, caution: float) -> str:
+    """The next piece of the user's text; nothing when only a few words are missing."""
+    if draft.missing > 2 * _LEFT_TO_SENTENCES:
+        aim = min(draft.missing * _SHORT_BY * caution - _LEFT_TO_SENTENCES, _MOST_AT_ONCE)
+    else:
+        aim = draft.missing * 0.9 * caution - 4
+        draft.mark = draft.mark or (draft.text, draft.missing)
+    return passage.cut(int(aim * passage.chars_per_token)) if aim > 8 else ""
 
 
 def _write_paragraphs(draft: Draft, num_chars: float) -> str:
@@ -124,12 +176,17 @@ def _write_paragraphs(draft: Draft, num_chars: float) -> str:
         paragraphs.append(write_paragraph(draft.rng))
         size += len(paragraphs[-1]) + 1
     # The last one is too long by half a paragraph on average: cut it at a sentence.
-    excess = int(size - num_chars)
-    kept = paragraphs[-1][: len(paragraphs[-1]) - excess].rpartition(". ")[0]
+    kept = paragraphs[-1][: len(paragraphs[-1]) - int(size - num_chars)].rpartition(". ")[0]
     paragraphs[-1:] = [f"{kept}."] if kept else []
-    if not paragraphs:
-        paragraphs = [write_sentence(draft.rng)]
-    return _joint(draft.text, "\n") + "\n".join(paragraphs)
+    return _joint(draft.text, "\n") + ("\n".join(paragraphs) or write_sentence(draft.rng))
+
+
+def _write_small(draft: Draft, pace: Pace, caution: float) -> str:
+    """Some sentences; nothing when less than one and a half are missing."""
+    draft.mark = draft.mark or (draft.text, draft.missing)
+    num_sentences = int(0.75 * caution * draft.missing / pace.tokens_per_sentence)
+    sentences = " ".join(write_sentence(draft.rng) for _ in range(num_sentences))
+    return _joint(draft.text, " ") + sentences if sentences else ""
 
 
 def _joint(text: str, separator: str) -> str:

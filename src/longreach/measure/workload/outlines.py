@@ -1,7 +1,7 @@
 """Which lengths a workload has and what its requests share, before there is any text. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from longreach.errors import UsageError
@@ -17,6 +17,7 @@ class RequestOutline:
     output_tokens: int
     session: int | None = None
     arrival_s: float | None = None
+    passage: str | None = None  # of the user's text, that the tail is made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +27,29 @@ class Outline:
     source: str
     segments: Mapping[str, int]
     requests: tuple[RequestOutline, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+
+    def count_tail(self, request: RequestOutline, template_tokens: int) -> int:
+        """What its segments and the template leave of a prompt."""
+        return request.prompt_tokens - template_tokens - sum(self.segments[name] for name in request.segments)
+
+    def count_written(self, template_tokens: int) -> int:
+        """Tokens of all text, what is shared counted once."""
+        tails = sum(self.count_tail(request, template_tokens) for request in self.requests)
+        return sum(self.segments.values()) + tails
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What must be kept free in every prompt, in tokens: the template's, and the least that a tail takes."""
+    """What must be kept free in every prompt, in tokens."""
 
     template_tokens: int
-    tail_tokens: int
+    tail_tokens: int  # its own first word and a last line
+    least_tokens: int  # its own first word alone: for prompts too short for a last line
 
     @property
     def total(self) -> int:
-        """Both."""
+        """What an ordinary prompt needs."""
         return self.template_tokens + self.tail_tokens
 
 
@@ -51,7 +62,7 @@ def outline_synthetic(source: SyntheticSource, seed: str, room: Room) -> Outline
     spread = int(source.input_tokens * source.input_spread)
     lengths = [source.input_tokens + rng.randint(-spread, spread) for _ in range(source.num_requests)]
     shortest = min(lengths)
-    if shortest < source.shared_prefix_tokens + room.total:
+    if shortest < source.shared_prefix_tokens + room.template_tokens + room.least_tokens:
         raise too_short(shortest, room, source.shared_prefix_tokens)
     segments = {f"prefix {group}": source.shared_prefix_tokens for group in range(source.num_prefixes)}
     prompts: list[RequestOutline] = []

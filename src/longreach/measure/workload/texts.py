@@ -1,0 +1,135 @@
+"""The user's own text as prompts: cut to an exact length at different places, or each file as it is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from longreach.errors import InputFileError, UsageError
+from longreach.measure.workload.outlines import Outline, RequestOutline, Room, too_short
+from longreach.measure.workload.wishes import TextSource
+
+_FIX = "name a file or a folder of plain text in UTF-8"
+_SLACK = 1.25  # a passage may hold fewer tokens a character than its text on average
+_ALIKE_CHARS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class NamedText:
+    """One file's text."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What a file or folder holds, and notes on what was passed over."""
+
+    files: tuple[NamedText, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def joined(self) -> str:
+        """One text after the other."""
+        return "\n".join(file.text.rstrip("\n") for file in self.files) + "\n"
+
+
+def read_texts(path: Path) -> Texts:
+    """The text of a file, or of every text file under a folder by name. InputFileError when there is none."""
+    if not path.is_dir():
+        text = _read_text(path)
+        if isinstance(text, str):
+            return Texts((NamedText(path.name, text),))
+        raise InputFileError(f"'{path}' cannot be used as text", text.reason, _FIX)
+    files, passed_over = [], []
+    for file in sorted(_walk(path)):
+        text = _read_text(file)
+        if isinstance(text, str):
+            files.append(NamedText(str(file.relative_to(path)), text))
+        else:
+            passed_over.append(f"{file.relative_to(path)}: {text.reason}")
+    if not files:
+        reason = f"none of its {len(passed_over)} files is text" if passed_over else "it holds no file"
+        raise InputFileError(f"'{path}' cannot be used as text", reason, _FIX)
+    notes = (f"{len(passed_over)} files are passed over, the first {passed_over[0]}",) if passed_over else ()
+    return Texts(tuple(files), notes)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Every file but the hidden ones."""
+    for path in folder.rglob("*"):
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            yield path
+
+
+@dataclass(frozen=True, slots=True)
+class _Unusable:
+    reason: str
+
+
+def _read_text(path: Path) -> str | _Unusable:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        return _Unusable(error.strerror or str(error))
+    if b"\0" in raw:
+        return _Unusable("it is binary")
+    try:
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        return _Unusable(f"it is not UTF-8: byte {error.start} is 0x{raw[error.start]:02x}")
+    return text if text.strip() else _Unusable("it is empty")
+
+
+def sample_text(texts: Texts) -> str:
+    """Enough of it to tell how many characters make a token."""
+    joined = texts.joined
+    step = max(1, len(joined) // 8)
+    return "".join(joined[start : start + 4_000] for start in range(0, len(joined), step))
+
+
+def outline_passages(source: TextSource, texts: Texts, chars_per_token: float, room: Room) -> Outline:
+    """Prompts of one length whose passages begin at different places of the text."""
+    assert source.input_tokens is not None
+    if source.input_tokens < room.total:
+        raise too_short(source.input_tokens, room, 0)
+    text = texts.joined
+    needed_chars = int((source.input_tokens - room.total) * chars_per_token)
+    if len(text) < needed_chars:
+        raise UsageError(
+            f"'{source.path}' is too short for a prompt of {source.input_tokens:,} tokens",
+            f"it holds about {int(len(text) / chars_per_token):,} tokens, and text is never repeated",
+            f"--input-tokens {int(0.9 * len(text) / chars_per_token)}, or more text",
+        )
+    fitting = max(1, len(text) // max(1, int(needed_chars * _SLACK)))
+    num_requests = source.num_requests or fitting
+    last_start = max(0, len(text) - int(needed_chars * _SLACK))
+    starts = [last_start * index // max(1, num_requests - 1) for index in range(num_requests)]
+    notes = texts.notes
+    if num_requests > fitting:
+        notes += (
+            f"{num_requests} prompts are cut from text for {fitting}: they overlap, but begin at different places",
+        )
+    requests = []
+    for start in starts:
+        begin = _begin_of_line(text, start)
+        passage = text[begin : begin + int(needed_chars * _SLACK) + 1_000]
+        requests.append(RequestOutline((), source.input_tokens, source.output_tokens, passage=passage))
+    prompts = "1 prompt" if num_requests == 1 else f"{num_requests} prompts"
+    return Outline(f"{prompts} of {source.input_tokens:,} tokens from {source.path.name}", {}, tuple(requests), notes)
+
+
+def _begin_of_line(text: str, start: int) -> int:
+    """The beginning of the line that `start` is in, when it is near, else of the word."""
+    for end in ("\n", " "):
+        place = text.rfind(end, max(0, start - 400), start) + 1
+        if place or start == 0:
+            return place
+    return start
+
+
+def note_alike(texts: Texts) -> tuple[str, ...]:
+    """A note when files begin alike: what is sent later hits what was sent before."""
+    beginnings = {file.text[:_ALIKE_CHARS] for file in texts.files}
+    num_alike = len(texts.files) - len(beginnings)
+    return (f"{num_alike} files begin as another does: a prefix cache hits them",) if num_alike else ()
