@@ -19,10 +19,6 @@ def _plot_cache() -> None:
 @pytest.fixture(scope="session")
 def page() -> str:
     """A run of all states with a failure."""
-    return rendered()
-
-
-def rendered() -> str:
     result = sample_runs.run()
     return render_bench_html(result, sample_runs.summary(result))
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
+from longreach.measure.bench.selection import describe_load
 from longreach.measure.bench.summary_values import (
     BenchSummary,
     Distribution,
@@ -13,7 +14,6 @@ from longreach.measure.bench.summary_values import (
 from longreach.measure.bench.values import BenchResult, RequestRecord
 from longreach.report.html.elements import Content, element, table
 from longreach.report.html.figures import counted, duration, interval, percent, rate, tokens
-from longreach.report.html.headline import load_text
 from longreach.report.html.plots.values import STATE_WORDS, prompt_tokens
 
 _MAX_FAILED = 50
@@ -166,7 +166,7 @@ def header_table(result: BenchResult) -> list[Element]:
         ("server", f"{header.base_url}, vLLM {server.version}" if server.version else header.base_url),
         ("model", header.model),
         ("started", header.started_at),
-        ("load", load_text(header.load)),
+        ("load", describe_load(header.load)),
         ("phases", ", ".join(f"{phase.name} ({STATE_WORDS[phase.state]})" for phase in header.phases)),
         ("workload", header.workload_source),
         ("digest of the workload", header.workload_digest),

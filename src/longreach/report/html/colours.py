@@ -31,8 +31,8 @@ FORECAST = Colour("forecast", "#8b949f", "#8d98a5")
 
 STATES: dict[CacheState, Colour] = {
     "cold": Colour("cold", "#0072b2", "#56b4e9"),
-    "warm": Colour("warm", "#c45500", "#f08a3c"),
-    "evicted": Colour("evicted", "#b0568a", "#cc79a7"),
+    "warm": Colour("warm", "#b84f00", "#f08a3c"),
+    "evicted": Colour("evicted", "#a64f82", "#cc79a7"),
     "as_it_comes": Colour("as-it-comes", "#4a5563", "#b4bec9"),
     "flood": Colour("flood", "#9aa4ae", "#6d7884"),
 }
@@ -46,9 +46,9 @@ TIERS: dict[str, Colour] = {
     "device": Colour("device", "#009e73", "#12ad82"),
     "host": Colour("host", "#e69f00", "#e8a317"),
     "disk": Colour("disk", "#56b4e9", "#57b5ea"),
-    "p2p": Colour("p2p", "#f0e442", "#f1e544"),
+    "elsewhere": Colour("elsewhere", "#f0e442", "#f1e544"),
     "unattributed": Colour("unattributed", "#cc79a7", "#cd7aa8"),
-    "unknown": Colour("unknown", "#dfe4e9", "#6f7a86"),
+    "unknown": Colour("unknown", "#dfe4e9", "#808b97"),
 }
 
 ALL = (PAPER, CARD, INK, MUTED, LINE, GOOD, BAD, DOUBT, ACCENT, FORECAST, *STATES.values(), *TIERS.values())

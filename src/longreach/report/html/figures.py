@@ -13,6 +13,8 @@ _NICE_S = (
 _NICE_TOKENS = tuple(factor * 10.0**power for power in range(9) for factor in (1, 2, 5))
 _MAX_TICKS = 6
 
+DISTRIBUTION_HEADER = ("requests", "mean", "P50", "95 % interval of P50", "P90", "P99", "largest")
+
 
 def duration(seconds: float | None) -> str:
     """`4.32 ms`, `43.2 ms`, `840 ms`, `4.2 s`, `3 min 35 s`; a dash for what is not known."""
@@ -41,10 +43,12 @@ def rate(per_s: float | None, unit: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """`12.5 %`, `< 0.1 %`."""
+    """`12.5 %`, `75 %`; what is neither nothing nor all stays so: `< 0.1 %`, `> 99.9 %`."""
     if share is None:
         return "-"
-    return "< 0.1 %" if 0 < share < 0.001 else f"{100 * share:.3g} %"
+    if 0 < share < 0.001 or 0.999 < share < 1:
+        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
+    return f"{round(100 * share, 1):g} %"
 
 
 def counted(number: int, noun: str) -> str:
@@ -58,12 +62,19 @@ def quantiles_text(values: Distribution) -> str:
     return f"{', '.join(f'{name} {duration(value)}' for name, value in parts)} (n = {values.num_samples:,})"
 
 
+def distribution_cells(values: Distribution) -> tuple[str, ...]:
+    """The cells under DISTRIBUTION_HEADER."""
+    figures = (values.p90, values.p99, values.max)
+    middle = (duration(values.mean), duration(values.p50), interval(values.p50_interval))
+    return (f"{values.num_samples:,}", *middle, *(duration(value) for value in figures))
+
+
 def tick_duration(seconds: float, _position: int | None = None) -> str:
-    """A duration as an axis writes it: `0`, `50 ms`, `2 s`, `1.5 min`, `2 h`."""
-    scales = ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-    for scale, unit in scales:
-        if seconds >= scale * (1 - 1e-9):
-            return f"{seconds / scale:.3g} {unit}"
+    """A duration as an axis writes it: `0`, `50 ms`, `2 s`, `90 s`, `80 min`, `2 h`."""
+    for scale, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        count = seconds / scale
+        if count > 0.999 and (scale <= 1 or abs(count - round(count)) < 1e-6):
+            return f"{count:.3g} {unit}"
     return "0"
 
 

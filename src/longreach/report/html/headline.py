@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from longreach.measure.bench.selection import describe_load
 from longreach.measure.bench.summary_values import BenchSummary
-from longreach.measure.bench.values import BenchHeader, BenchResult, Load
+from longreach.measure.bench.values import BenchHeader, BenchResult
 from longreach.measure.verify_report import Verdict
-from longreach.report.html.figures import counted, duration, rate
+from longreach.report.html.figures import counted, duration
 from longreach.report.html.plots.values import STATE_WORDS
 
 
@@ -23,14 +24,20 @@ class Headline:
 
 def bench_headline(result: BenchResult, summary: BenchSummary) -> Headline:
     """Failed requests first, then states that were not what they were meant to be, then all else."""
-    failures, doubts = _failures(result, summary), _doubts(result, summary)
-    level: Verdict = "fail" if failures else "cannot_tell" if doubts else "pass"
-    good = f"All {counted(summary.num_ok, 'request')} were answered"
-    first, *others = [*failures, *doubts, *([] if failures else [good])]
+    failures, cut, doubts = _failures(result, summary), _cut_short(result, summary), _doubts(summary)
+    level: Verdict = "fail" if failures else "cannot_tell" if cut or doubts else "pass"
+    good = [] if failures else [_answered(summary.num_ok)]
+    first, *others = [*failures, *cut, *good, *doubts]
     name = result.header.label or result.header.model
     return Headline(
         f"{name}: {_short_figures(summary)}", _what(result.header, summary), level, f"{first}.", tuple(others)
     )
+
+
+def _answered(num_ok: int) -> str:
+    if num_ok < 2:
+        return "The one request was answered" if num_ok else "No request was answered"
+    return f"All {num_ok:,} requests were answered"
 
 
 def _failures(result: BenchResult, summary: BenchSummary) -> list[str]:
@@ -48,11 +55,14 @@ def _failures(result: BenchResult, summary: BenchSummary) -> list[str]:
     return lines + ([f"{counted(len(failed), 'check')} failed: {'; '.join(failed)}"] if failed else [])
 
 
-def _doubts(result: BenchResult, summary: BenchSummary) -> list[str]:
+def _cut_short(result: BenchResult, summary: BenchSummary) -> list[str]:
     done = len(result.counted)
     early = f"Stopped early: {done:,} of {summary.num_wanted:,} requests were sent"
-    lines = [early] if result.interrupted or done < summary.num_wanted else []
-    lines += [
+    return [early] if result.interrupted or done < summary.num_wanted else []
+
+
+def _doubts(summary: BenchSummary) -> list[str]:
+    lines = [
         f"{state.num_ok - state.num_proven - state.num_disproven:,} of {state.num_ok:,} {STATE_WORDS[state.state]} requests "
         "are not proven to be so: the server does not tell, or others used it"
         for state in summary.states
@@ -70,10 +80,9 @@ def _short_figures(summary: BenchSummary) -> str:
 def _what(header: BenchHeader, summary: BenchSummary) -> str:
     version = f" (vLLM {header.server.version})" if header.server.version else ""
     phases = " → ".join(phase.name for phase in header.phases)
-    return (
-        f"{header.model} at {header.base_url}{version}, {_when(header.started_at)}. {counted(header.num_requests, 'request')}"
-        f" a phase ({phases}), {load_text(header.load)}, {duration(summary.duration_s)} in all. {header.workload_source}."
-    )
+    sent = f"{counted(header.num_requests, 'request')} a phase ({phases}), {describe_load(header.load)}"
+    against = f"{header.model} at {header.base_url}{version}, {_when(header.started_at)}"
+    return f"{against}. {sent}, {duration(summary.duration_s)} under way. Workload: {header.workload_source}."
 
 
 def _when(started_at: str) -> str:
@@ -81,14 +90,3 @@ def _when(started_at: str) -> str:
         return datetime.fromisoformat(started_at).strftime("%d %B %Y, %H:%M %Z")
     except ValueError:
         return started_at
-
-
-def load_text(load: Load) -> str:
-    """`closed loop of 4`, `constant arrivals at 2 requests/s`, `arrivals of the trace, its clock stretched 2 times`."""
-    if load.arrivals == "closed":
-        return f"closed loop of {load.concurrency}"
-    capped = "" if load.concurrency is None else f", at most {load.concurrency} under way"
-    if load.arrivals == "trace":
-        stretched = "" if load.time_scale == 1 else f", its clock stretched {load.time_scale:g} times"
-        return f"arrivals of the trace{stretched}{capped}"
-    return f"{load.arrivals} arrivals at {rate(load.rate_per_s, 'requests/s')}{capped}"

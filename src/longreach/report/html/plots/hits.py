@@ -1,5 +1,6 @@
 """Where the prompt tokens came from: computed, or out of a tier of the cache."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,13 @@ if TYPE_CHECKING:
 
 _TITLE = "Prompt tokens by source"
 _LABELLED_SHARE = 0.12  # a narrower part has no room for its share
-_ORDER = ("computed", "device", "host", "disk", "p2p", "unattributed", "unknown")
 _WORDS = {
+    "computed": "computed",
     "device": "GPU cache",
     "host": "CPU tier",
     "disk": "disk tier",
-    "p2p": "another server",
+    "elsewhere": "outside the GPU",
+    "unattributed": "cached, not told where",
     "unknown": "not told",
 }
 Parts = Mapping[str, int]
@@ -39,32 +41,36 @@ def token_sources(state: StateSummary) -> dict[str, int]:
     """The prompt tokens of one state by where they came from."""
     if state.cached_tokens is None:
         return {"unknown": state.prompt_tokens}
-    known = {name: count for name, count in state.hits_by_source if name in TIERS}
-    computed = state.prompt_tokens - state.cached_tokens
-    parts = {"computed": computed, **known, "unattributed": state.cached_tokens - sum(known.values())}
+    found = split_hits(state.hits_by_source)
+    found["unattributed"] = state.cached_tokens - sum(found.values())
+    parts = {"computed": state.prompt_tokens - state.cached_tokens, **found}
     return {name: count for name, count in parts.items() if count > 0}
+
+
+def split_hits(hits_by_source: Sequence[tuple[str, int]]) -> Counter[str]:
+    """Hit tokens by the tiers that have a colour; a source that only says that it is not the GPU is elsewhere."""
+    found: Counter[str] = Counter()
+    for name, count in hits_by_source:
+        found[name if name in ("device", "host", "disk") else "elsewhere"] += count
+    return found
 
 
 def plot_sources(name: str, title: str, what: str, bars: Mapping[str, Parts]) -> Plot:
     """A bar for each of `bars`: tokens by source."""
-    sources = [source for source in _ORDER if any(source in parts for parts in bars.values())]
+    sources = [source for source in _WORDS if any(source in parts for parts in bars.values())]
     return Plot(
         name,
         title,
         drawn(name, lambda figure: _draw(figure, bars, sources)),
         f"{'; '.join(f'{bar}: {_text(parts)}' for bar, parts in bars.items())}.",
-        (what, "prompt tokens", *(_word(source) for source in sources)),
+        (what, "prompt tokens", *(_WORDS[source] for source in sources)),
         tuple(_table_row(bar, parts, sources) for bar, parts in bars.items()),
     )
 
 
-def _word(source: str) -> str:
-    return _WORDS.get(source, source)
-
-
 def _text(parts: Parts) -> str:
     total = sum(parts.values())
-    shares = ", ".join(f"{percent(parts[source] / total)} {_word(source)}" for source in _ORDER if source in parts)
+    shares = ", ".join(f"{percent(parts[source] / total)} {_WORDS[source]}" for source in _WORDS if source in parts)
     return f"{shares} of {tokens(total)} prompt tokens"
 
 
@@ -85,7 +91,7 @@ def _draw(figure: "Figure", bars: Mapping[str, Parts], sources: Sequence[str]) -
             height=0.62,
             color=TIERS[source].light,
             hatch="//" if source in {"unattributed", "unknown"} else None,
-            label=_word(source),
+            label=_WORDS[source],
             linewidth=0,
         )
         labels = [percent(share) if share >= _LABELLED_SHARE else "" for share in shares.values()]

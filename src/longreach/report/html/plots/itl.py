@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-from longreach.measure.bench.summary_values import BenchSummary, Distribution
+from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchResult, RequestRecord
-from longreach.report.html.drawing import drawn
-from longreach.report.html.figures import duration, interval, quantiles_text
-from longreach.report.html.plots.rows import Row, draw_rows
+from longreach.report.html.plots.rows import Row, plot_rows
 from longreach.report.html.plots.values import STATE_WORDS, NoPlot, Plot, by_state
 
 _TITLE = "ITL distribution"
@@ -27,29 +25,9 @@ def plot_itl(result: BenchResult, summary: BenchSummary) -> Plot | NoPlot:
     if gaps:
         rows.append(Row("flood", "chunk gap, P99", gaps, summary.chunk_gap_p99_s))
     limit_s = summary.goodput.slo.itl_s if summary.goodput else None
-    texts = [f"{row.label}: {quantiles_text(row.figures)}" for row in rows if row.figures]
-    limit = "" if limit_s is None else f" The limit asked for is {duration(limit_s)}."
-    return Plot(
-        "itl",
-        _TITLE,
-        drawn("itl", lambda figure: draw_rows(figure, rows, limit_s)),
-        f"Mean time between tokens of each request; a chunk may carry several tokens. {'; '.join(texts)}.{limit}",
-        ("figure", "requests", "mean", "P50", "95 % interval of P50", "P90", "P99", "largest"),
-        tuple(_table_row(row.label, row.figures) for row in rows if row.figures),
-    )
+    opening = "Mean time between the tokens of each request, by the server's count; a chunk may carry several tokens."
+    return plot_rows("itl", _TITLE, opening, rows, limit_s)
 
 
 def _values(records: list[RequestRecord], figure: Callable[[RequestRecord], float | None]) -> list[float]:
     return [value for record in records if (value := figure(record)) is not None]
-
-
-def _table_row(name: str, figures: Distribution) -> tuple[str, ...]:
-    percentiles = (duration(figures.p90), duration(figures.p99), duration(figures.max))
-    return (
-        name,
-        str(figures.num_samples),
-        duration(figures.mean),
-        duration(figures.p50),
-        interval(figures.p50_interval),
-        *percentiles,
-    )

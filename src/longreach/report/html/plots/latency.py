@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from longreach.measure.bench.statistics import percentile
 from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchResult, CacheState, RequestRecord
 from longreach.report.html.colours import STATES
@@ -58,16 +59,16 @@ def _curves(groups: dict[CacheState, list[RequestRecord]], figure: Callable[[Req
 
 
 def _within(ordered: Sequence[float], share: float) -> float:
-    """The least time within which that share of all was answered."""
+    """Where the curve of the times passes that share."""
     return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
 
 
-def _text(ordered: Sequence[float]) -> str:
-    return f"half within {duration(_within(ordered, 0.5))} and 90 % within {duration(_within(ordered, 0.9))}"
+def _text(times: Sequence[float]) -> str:
+    return f"half within {duration(percentile(times, 0.5))} and 90 % within {duration(percentile(times, 0.9))}"
 
 
-def _table_row(name: str, ordered: Sequence[float]) -> tuple[str, ...]:
-    return (name, *(duration(_within(ordered, share)) for share in _SHARES))
+def _table_row(name: str, times: Sequence[float]) -> tuple[str, ...]:
+    return (name, *(duration(percentile(times, share)) for share in _SHARES))
 
 
 def _draw(figure: "Figure", panels: Sequence[tuple[str, Curves, float | None]]) -> Tips:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from longreach.measure.bench.summary_values import Distribution
 from longreach.measure.bench.values import CacheState
 from longreach.report.html.colours import INK, STATES
-from longreach.report.html.drawing import HEIGHT_IN, Tips
-from longreach.report.html.figures import duration
-from longreach.report.html.plots.values import Scale, limit_line, scatter, set_durations
+from longreach.report.html.drawing import HEIGHT_IN, Tips, drawn
+from longreach.report.html.figures import DISTRIBUTION_HEADER, distribution_cells, duration, quantiles_text
+from longreach.report.html.plots.values import Plot, Scale, limit_line, scatter, set_durations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +28,21 @@ class Row:
     figures: Distribution | None
 
 
-def draw_rows(figure: "Figure", rows: Sequence[Row], limit_s: float | None) -> Tips:
-    """Rows from top to bottom over one axis of durations."""
+def plot_rows(name: str, title: str, opening: str, rows: Sequence[Row], limit_s: float | None) -> Plot:
+    """The rows with their percentiles in words; `opening` says what they are."""
+    texts = [f"{row.label}: {quantiles_text(row.figures)}" for row in rows if row.figures]
+    limit = "" if limit_s is None else f" The limit asked for is {duration(limit_s)}."
+    return Plot(
+        name,
+        title,
+        drawn(name, lambda figure: _draw(figure, rows, limit_s)),
+        f"{opening} {'; '.join(texts)}.{limit}",
+        ("figure", *DISTRIBUTION_HEADER),
+        tuple((row.label, *distribution_cells(row.figures)) for row in rows if row.figures),
+    )
+
+
+def _draw(figure: "Figure", rows: Sequence[Row], limit_s: float | None) -> Tips:
     figure.set_figheight(max(2.0, min(HEIGHT_IN + 1, 1.0 + 0.8 * len(rows))))
     axes = figure.add_subplot()
     limits = [limit_s] if limit_s is not None else []

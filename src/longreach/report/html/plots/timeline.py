@@ -76,7 +76,7 @@ def _draw(figure: "Figure", result: BenchResult, end_s: float, *, single: bool) 
     first, *others = figure.subplots(len(heights), sharex=True, squeeze=False, gridspec_kw={"height_ratios": heights})[
         :, 0
     ]
-    set_durations(first, Scale(0.0, end_s, logarithmic=False), "x")
+    set_durations(first, Scale(0.0, end_s or 1.0, logarithmic=False), "x")
     (_draw_bars if single else _draw_numbers)(first, result.records, end_s)
     _draw_phases(first, result.phases)
     if loads:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from longreach.measure.bench.summary_values import BenchSummary, ForecastComparison
+from longreach.measure.bench.summary_values import BenchSummary, ForecastComparison, LengthSummary
 from longreach.measure.bench.values import BenchResult, CacheState, RequestRecord
 from longreach.report.html.colours import FORECAST, MUTED, STATES
 from longreach.report.html.drawing import HEIGHT_IN, Tips, drawn
-from longreach.report.html.figures import counted, duration, quantiles_text, tokens
-from longreach.report.html.plots.rows import Row, draw_rows
+from longreach.report.html.figures import DISTRIBUTION_HEADER, distribution_cells, duration, quantiles_text, tokens
+from longreach.report.html.plots.rows import Row, plot_rows
 from longreach.report.html.plots.values import (
     STATE_WORDS,
     NoPlot,
@@ -27,87 +27,65 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TITLE = "TTFT by prompt length"
-_SAME_LENGTH = 1.05  # largest / smallest prompt: up to here there is nothing to draw by length
 _FORECAST_FIGURES = ("ttft_cold_s", "ttft_warm_s")
 Groups = dict[CacheState, list[RequestRecord]]
 
 
 def plot_ttft(result: BenchResult, summary: BenchSummary) -> Plot | NoPlot:
     """By length where lengths differ, else by cache state alone."""
-    shown = [record for record in result.counted if record.ttft_s is not None and prompt_tokens(record)]
-    if not shown:
-        return NoPlot(_TITLE, "no request brought a first token")
-    lengths = sorted(prompt_tokens(record) or 0 for record in shown)
-    if lengths[-1] <= _SAME_LENGTH * lengths[0]:
-        return _by_state_alone(by_state(shown), summary, lengths)
-    groups = by_state(shown)
-    forecasts = [one for one in summary.forecasts if one.figure in _FORECAST_FIGURES and one.verdict != "no_forecast"]
-    sentence = (
-        f"{counted(len(shown), 'request')} with prompts of {tokens(lengths[0])} to {tokens(lengths[-1])} tokens. "
-    )
-    sentence += "; ".join(_state_text(state, records) for state, records in groups.items()) + "."
-    if forecasts:
-        sentence += " Grey: what the plan expects, and the bound that nothing beats: "
-        sentence += "; ".join(f"at {tokens(one.prompt_tokens)} tokens {one.text}" for one in forecasts) + "."
+    groups = by_state([record for record in result.counted if record.ok and record.ttft_s is not None])
+    figures = {state.state: state.ttft_s for state in summary.states}
+    if not groups:
+        return NoPlot(_TITLE, "no request was answered")
+    if not summary.lengths:
+        rows = [
+            Row(state, STATE_WORDS[state], _times(records), figures.get(state)) for state, records in groups.items()
+        ]
+        limit_s = summary.goodput.slo.ttft_s if summary.goodput else None
+        return plot_rows(
+            "ttft",
+            "TTFT by cache state",
+            f"All prompts are about {tokens(_a_length(groups))} tokens long.",
+            rows,
+            limit_s,
+        )
+    forecasts = [one for one in summary.forecasts if one.figure in _FORECAST_FIGURES and (one.bound or one.low)]
+    texts = [f"{STATE_WORDS[state]}: {quantiles_text(values)}" for state, values in figures.items() if values]
+    shortest, longest = summary.lengths[0].low_tokens, max(length.high_tokens for length in summary.lengths)
     return Plot(
         "ttft",
         _TITLE,
         drawn("ttft", lambda figure: _draw(figure, groups, forecasts)),
-        sentence,
-        ("cache", "prompt tokens", "requests", "least", "median", "largest"),
-        tuple(row for state, records in groups.items() for row in _table_rows(state, records)),
+        f"Prompts of {tokens(shortest)} to {tokens(longest)} tokens. {'; '.join(texts)}.{_forecast_text(forecasts)}",
+        ("cache", "prompt tokens", *DISTRIBUTION_HEADER),
+        tuple(_table_row(length) for length in summary.lengths),
     )
 
 
-def _by_state_alone(groups: Groups, summary: BenchSummary, lengths: Sequence[int]) -> Plot:
-    marks = {state: [record.ttft_s or 0.0 for record in records] for state, records in groups.items()}
-    figures = {state.state: state.ttft_s for state in summary.states}
-    rows = [Row(state, STATE_WORDS[state], values, figures.get(state)) for state, values in marks.items()]
-    length = tokens(lengths[0]) if lengths[0] == lengths[-1] else f"{tokens(lengths[0])} to {tokens(lengths[-1])}"
-    texts = [f"{row.label}: {quantiles_text(row.figures)}" for row in rows if row.figures]
-    return Plot(
-        "ttft",
-        "TTFT by cache state",
-        drawn("ttft", lambda figure: draw_rows(figure, rows, summary.goodput.slo.ttft_s if summary.goodput else None)),
-        f"Every prompt has {length} tokens, so that TTFT is drawn by cache state alone. {'; '.join(texts)}.",
-        ("cache", "prompt tokens", "requests", "least", "median", "largest"),
-        tuple(row for state, records in groups.items() for row in _table_rows(state, records)),
+def _a_length(groups: Groups) -> int:
+    return next((length for records in groups.values() for record in records if (length := prompt_tokens(record))), 0)
+
+
+def _times(records: Sequence[RequestRecord]) -> list[float]:
+    return [record.ttft_s or 0.0 for record in records]
+
+
+def _forecast_text(forecasts: Sequence[ForecastComparison]) -> str:
+    if not forecasts:
+        return ""
+    texts = (
+        f"{'warm' if one.figure == 'ttft_warm_s' else 'cold'}, {tokens(one.prompt_tokens)} tokens: {one.text}"
+        for one in forecasts
     )
+    return f" Grey: the range that the plan expects, and the bound that nothing beats. {'; '.join(texts)}."
 
 
-def _state_text(state: CacheState, records: Sequence[RequestRecord]) -> str:
-    times = sorted(record.ttft_s or 0.0 for record in records)
-    return f"{STATE_WORDS[state]}: {duration(times[0])} to {duration(times[-1])}, median {duration(_median(times))}"
-
-
-def _median(ordered: Sequence[float]) -> float:
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def _table_rows(state: CacheState, records: Sequence[RequestRecord]) -> list[tuple[str, ...]]:
-    """One row a length, or a twelfth of the requests where lengths are many."""
-    ordered = sorted(records, key=lambda record: prompt_tokens(record) or 0)
-    lengths = sorted({prompt_tokens(record) or 0 for record in ordered})
-    size = -(-len(ordered) // 12)
-    parts = (
-        [[record for record in ordered if prompt_tokens(record) == length] for length in lengths]
-        if len(lengths) <= 12
-        else [ordered[start : start + size] for start in range(0, len(ordered), size)]
-    )
-    return [_table_row(state, part) for part in parts]
-
-
-def _table_row(state: CacheState, part: Sequence[RequestRecord]) -> tuple[str, ...]:
-    low, high = prompt_tokens(part[0]), prompt_tokens(part[-1])
-    times = sorted(record.ttft_s or 0.0 for record in part)
+def _table_row(length: LengthSummary) -> tuple[str, ...]:
+    low, high = tokens(length.low_tokens), tokens(length.high_tokens)
     return (
-        STATE_WORDS[state],
-        tokens(low) if low == high else f"{tokens(low)} to {tokens(high)}",
-        str(len(part)),
-        duration(times[0]),
-        duration(_median(times)),
-        duration(times[-1]),
+        STATE_WORDS[length.state],
+        low if low == high else f"{low} to {high}",
+        *distribution_cells(length.ttft_s),
     )
 
 
@@ -117,7 +95,7 @@ def _draw(figure: "Figure", groups: Groups, forecasts: Sequence[ForecastComparis
     shown = [record for records in groups.values() for record in records]
     expected = [value for one in forecasts for value in (one.bound, one.low, one.high) if value]
     lengths = Scale.of([float(prompt_tokens(record) or 0) for record in shown])
-    times = Scale.of([*(record.ttft_s or 0.0 for record in shown), *expected])
+    times = Scale.of([*_times(shown), *expected])
     set_tokens(axes, lengths, "x")
     set_durations(axes, times, "y")
     axes.set_xlabel("prompt, tokens")
@@ -127,7 +105,7 @@ def _draw(figure: "Figure", groups: Groups, forecasts: Sequence[ForecastComparis
     tips: dict[str, list[str]] = {}
     for state, records in groups.items():
         xs = [float(prompt_tokens(record) or 0) for record in records]
-        if scatter(axes, state, xs, [record.ttft_s or 0.0 for record in records], gid=f"marks-{state}"):
+        if scatter(axes, state, xs, _times(records), gid=f"marks-{state}"):
             tips[f"marks-{state}"] = [_tip(record) for record in records]
     _label(axes, groups, forecasts)
     return tips

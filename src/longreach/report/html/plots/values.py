@@ -122,15 +122,18 @@ def limit_line(axes: "Axes", limit: float | None, text: str) -> None:
     if limit is None or not axes.get_xlim()[0] < limit < axes.get_xlim()[1]:
         return
     axes.axvline(limit, color=BAD.light, linewidth=1.2, linestyle=(0, (4, 3)))
+    low, high = axes.transData.inverted().transform(axes.transAxes.transform([(0.7, 0), (1, 0)]))[:, 0]
+    left_of_it = low < limit <= high
     axes.annotate(
         text,
         (limit, 1.0),
         xycoords=("data", "axes fraction"),
-        xytext=(4, -3),
+        xytext=(-4 if left_of_it else 4, -3),
         textcoords="offset points",
+        ha="right" if left_of_it else "left",
         va="top",
         color=BAD.light,
-        gid=f"direct@{text}",
+        gid="direct@limit",
     )
 
 
