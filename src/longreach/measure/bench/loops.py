@@ -96,9 +96,11 @@ class OpenLoop:
         for task in [task for task in tasks if task.done()]:
             tasks.remove(task)
             task.result()  # an error of ours ends the loop
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, due - self.clock())):
-                await self.hurry.wait()
+        left_s = due - self.clock()
+        if left_s > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await self.hurry.wait()
 
     async def _send_in_turn(
         self,
