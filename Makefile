@@ -1,6 +1,6 @@
 # Everything about setting up, running and checking longreach. `make help` lists the targets.
 # Needs Python 3.11 or newer with pip. Nothing is installed outside this folder,
-# except numactl, and only when make runs as root (see tools/install_system_needs.sh).
+# except numactl and chromium, and only when make runs as root (see tools/install_system_needs.sh).
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 SHELL := /bin/sh
@@ -74,7 +74,7 @@ engine: $(ENGINE_READY) ## create .engine: vLLM's CPU build
 
 .PHONY: system
 system:
-	@sh tools/install_system_needs.sh numactl
+	@sh tools/install_system_needs.sh numactl chromium
 
 .PHONY: python
 python:
