@@ -2,8 +2,8 @@
 
 A percentile interpolates linearly between the two nearest samples (numpy's default). An interval is the percentile
 bootstrap, widened for small samples as Student's t is against the normal, and seeded: the same values give the same one.
-There is none where the sample cannot carry it: below 8 values, and for a percentile where fewer than 5 values lie beyond
-it (P50 from 10, P90 from 50, P99 from 500). Fewer, and it misses the truth far more often than once in twenty.
+There is none where the sample cannot carry it: a mean takes 8 values, P50 10, P90 100, P99 1,000. With fewer it misses the
+truth far more often than once in twenty (P99 of 100 values: the largest of them lies below the truth in 37 % of runs).
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 
 LEVEL = 0.95
 MIN_SAMPLES = 8
-_MIN_BEYOND = 5
 SHARES: dict[Figure, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+_LEAST: dict[Figure, int] = {"mean": MIN_SAMPLES, "p50": 10, "p90": 100, "p99": 1000}
 _NUM_RESAMPLES = 4000
 _MAX_CELLS = 2**20  # drawn at a time: 8 MiB
 _MOST_SAMPLES = 10**6  # beyond it no number of requests is worth naming
@@ -43,9 +43,8 @@ def samples_for(figure: Figure, level: float = LEVEL) -> int:
     largest value itself lies below percentile p in more runs than the interval may miss.
     """
     share = SHARES.get(figure)
-    if share is None:
-        return MIN_SAMPLES
-    return max(round(_MIN_BEYOND / (1 - share)), ceil(log((1 - level) / 2) / log(share)))
+    beyond_reach = 0 if share is None else ceil(log((1 - level) / 2) / log(share))
+    return max(_LEAST[figure], beyond_reach)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
