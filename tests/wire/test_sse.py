@@ -37,10 +37,15 @@ def test_single_bytes_give_the_same_events(stream: bytes) -> None:
 
 
 @given(
-    st.lists(st.sampled_from([b"data: x", b"data", b"event: error", b": c", b"", b"\n", b"\r", b"\r\n", b"\xc3\xbc"])),
+    st.lists(
+        st.sampled_from(
+            [b"data: x\n\n", b"data: x", b"data", b"event: error", b": c", b"\n", b"\r", b"\r\n", b"\xc3\xbc"]
+        )
+    ),
     st.lists(st.integers(0, 60), max_size=8),
 )
 def test_any_split_gives_the_same_events(parts: list[bytes], cuts: list[int]) -> None:
+    """A stream in one piece is read line by line; of later pieces whole events are taken as they are."""
     stream = b"".join(parts)
     edges = [0, *sorted(cuts), len(stream)]
     pieces = [stream[start:end] for start, end in pairwise(edges)]

@@ -20,6 +20,7 @@ from longreach.wire.sse import SseDecoder, SseEvent
 
 _PIECES_AT_ONCE = 32
 _LONGEST_WAIT_S = 1.0  # of a piece that was stamped and not parsed yet
+_BROKEN_OFF = frozenset({"abort", "error"})  # of vLLM's finish reasons
 
 
 class AnswerReader:
@@ -67,8 +68,11 @@ class AnswerReader:
             if is_maybe_last or not self.recorder.has_token or len(self._pieces) >= _PIECES_AT_ONCE:
                 self._parse()
         self._parse()
-        if not self.is_over and self.recorder.finish_reason is None:
+        finish_reason = self.recorder.finish_reason
+        if not self.is_over and finish_reason is None:
             self._fail("cut_short", ApiError("the stream ended without a finish reason"))
+        elif self.failure is None and finish_reason in _BROKEN_OFF:
+            self._fail("cut_short", ApiError(f"the server broke the answer off: its finish reason is {finish_reason}"))
 
     def _parse(self) -> None:
         pieces, self._pieces = self._pieces, []
