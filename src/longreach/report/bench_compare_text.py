@@ -99,12 +99,13 @@ def _footer(comparison: RunComparison, paint: Paint) -> list[str]:
 
 
 def _advice(comparison: RunComparison, paint: Paint) -> list[str]:
-    open_items = [item for item in comparison.metrics if item.verdict == "not_enough_data"]
-    lines = []
-    for item in open_items:
-        needed = f"{item.num_needed:,} requests a run would do" if item.num_needed else "too near the margin to be told"
-        lines.append(f"{_name(item)}: {needed} (now {min(item.num_a, item.num_b):,})")
-    return ["", paint("Not enough data", "bold"), *(f"  {line}" for line in lines)] if lines else []
+    """How many requests would decide what is not decided."""
+    undecided = [item for item in comparison.metrics if item.verdict == "not_enough_data"]
+    if not undecided:
+        return []
+    needed = [f"{_name(item)} {f'{item.num_needed:,}' if item.num_needed else 'cannot be said'}" for item in undecided]
+    now = min(min(item.num_a, item.num_b) for item in undecided)
+    return ["", *_wrapped(f"Requests a run that would do (now {now:,}): {', '.join(needed)}.", paint)]
 
 
 def _wrapped(text: str, paint: Paint) -> list[str]:
