@@ -1,29 +1,13 @@
 """The options of `bench`, each declared once."""
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, TypeVar
 
 import click
 
-from longreach.cli.params import FILE, TOKENS, FiniteRange, json_option
+from longreach.cli.params import FILE, SHARE, TOKENS, FiniteRange, json_option
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-
-class _Share(click.ParamType[Fraction]):
-    """A share of a whole: 1/4 or 0.25."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
-        try:
-            share = Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            share = Fraction(0)
-        if not 0 < share <= 1:
-            self.fail(f"{value} is no share above 0 and up to 1.", param, ctx)
-        return share
 
 
 _STATES = {"cold": "cold", "warm": "warm", "evicted": "evicted", "as-is": "as_it_comes"}
@@ -62,7 +46,7 @@ _VALUES: tuple[tuple[str, click.ParamType[Any], str, str], ...] = (
     ("--rounds", _COUNT, "N", "Every prompt comes so often, the same but for its last line."),
     ("--text", FILE, "FILE|FOLDER", "Cut the prompts from this text."),
     ("--trace", FILE, "FILE", "Replay a request trace (Mooncake format)."),
-    ("--sessions", _Share(), "SHARE", "Of a trace: this share of its sessions, each whole (1/4)."),
+    ("--sessions", SHARE, "SHARE", "Of a trace: this share of its sessions, each whole (1/4)."),
     ("--time-scale", _ABOVE_0, "FACTOR", "Of a trace: 2 stretches its clock to twice the length."),
     ("--turns", _COUNT, "N", "Conversations that grow, of so many turns each."),
     ("--turn-tokens", TOKENS, "TOKENS", "What each turn adds. Default: a tenth of --input-tokens."),

@@ -4,6 +4,7 @@ import math
 import shutil
 import sys
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,8 +65,24 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class _Share(click.ParamType[Fraction]):
+    """A share of a whole, above 0 and up to 1: `1/4` or `0.25`."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        try:
+            share = Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            share = Fraction(0)
+        if not 0 < share <= 1:
+            self.fail(f"{value} is no share above 0 and up to 1.", param, ctx)
+        return share
+
+
 TOKENS = _Quantity("tokens", parse_tokens, "write it as 750000, 750k or 1M")
 BYTES = _Quantity("bytes", parse_bytes, "write it as 10G, 10GiB or plain bytes")
+SHARE = _Share()
 FILE = click.Path(path_type=Path)
 
 
