@@ -26,7 +26,7 @@ def write_paragraph(rng: Random) -> str:
 
 
 def write_sentence(rng: Random) -> str:
-    """One sentence of 10 to 16 words."""
+    """One sentence of 14 to 16 words."""
     return _SHAPES[int(rng.random() * len(_SHAPES))](rng)
 
 
@@ -41,27 +41,28 @@ def _thing(rng: Random) -> str:
 def _two_deeds(rng: Random) -> str:
     return (
         f"The {_thing(rng)} {_pick(rng, VERBS)} the {_pick(rng, NOUNS)} {_pick(rng, PLACES)} the {_thing(rng)} "
-        f"and {_pick(rng, ADVERBS)} {_pick(rng, VERBS)} the {_pick(rng, NOUNS)}."
+        f"and {_pick(rng, ADVERBS)} {_pick(rng, VERBS)} the {_thing(rng)}."
     )
 
 
 def _count_things(rng: Random) -> str:
     return (
         f"{_pick(rng, NAMES)} {_pick(rng, VERBS)} {rng.randint(2, 999)} {_thing(rng)}s {_pick(rng, PLACES)} "
-        f"the {_thing(rng)}, and {_pick(rng, ADVERBS)} {_pick(rng, VERBS)} the {_pick(rng, NOUNS)}."
+        f"the {_thing(rng)}, and {_pick(rng, ADVERBS)} {_pick(rng, VERBS)} the {_thing(rng)}."
     )
 
 
 def _two_people(rng: Random) -> str:
     return (
         f"{_pick(rng, PLACES).capitalize()} the {_pick(rng, NOUNS)}, {_pick(rng, NAMES)} {_pick(rng, ADVERBS)} "
-        f"{_pick(rng, VERBS)} the {_thing(rng)} that {_pick(rng, NAMES)} {_pick(rng, VERBS)} for the {_pick(rng, NOUNS)}."
+        f"{_pick(rng, VERBS)} the {_thing(rng)} that {_pick(rng, NAMES)} {_pick(rng, VERBS)} {_pick(rng, PLACES)} "
+        f"the {_thing(rng)}."
     )
 
 
 def _while(rng: Random) -> str:
     return (
-        f"While the {_pick(rng, NOUNS)} {_pick(rng, VERBS)} its {_thing(rng)}, the {_thing(rng)} "
+        f"While the {_thing(rng)} {_pick(rng, VERBS)} its {_thing(rng)}, the {_thing(rng)} "
         f"{_pick(rng, ADVERBS)} {_pick(rng, VERBS)} {_pick(rng, NAMES)}."
     )
 
