@@ -92,15 +92,19 @@ class Draft:
 
     def window(self, piece: str = "") -> str:
         """The last line that holds anything, with `piece` and what follows: line ends join the full stop before them."""
-        return self.text[self.text.rfind("\n", 0, -1) + 1 :] + piece + self.closing + self.after
+        return self.text[self._window_start() :] + piece + self.closing + self.after
+
+    def _window_start(self) -> int:
+        return self.text.rfind("\n", 0, -1) + 1
 
     def judge(self, tokens: int) -> None:
         """Keep the proposed piece, whose window has so many tokens, when it is not too long."""
         assert self.counted is not None
         gained = tokens - self.counted
         if 0 < gained <= self.missing:
+            start = self._window_start()
             self._take(gained)
-            self.counted = None if "\n" in self.piece else tokens
+            self.counted = tokens if self._window_start() == start else None
             return
         self.num_failed += 1
         if self.is_filler:

@@ -81,7 +81,7 @@ async def build_prompt(wish: PromptWish, tokenizer: Tokenizer) -> Prompt:
     wanted = wish.num_tokens - await tokenizer.count(body + closing)
     if wanted < 0:
         raise _too_short(wish, wish.num_tokens - wanted)
-    error = 0  # by how much the windows count less than the whole
+    error = excess = 0  # by how much the windows count less than the whole; by how much that is too long
     for round_number in range(_MAX_ROUNDS):
         rng = Random(f"fill {wish.seed} {round_number}")  # noqa: S311 - text, not secrets
         draft = Draft(body, closing, wanted - error, rng)

@@ -180,28 +180,19 @@ def _select(
         notes.append(note)
     if source.time_scale != 1:
         notes.append(f"the trace's clock runs {source.time_scale:g} times as long")
-    least = room.template_tokens + room.least_tokens
-    longest = source.max_request_tokens
-    cap = source.max_output_tokens
-    steps = (
-        (f"shorter than {least} tokens", lambda request: request.input_tokens < least),
-        (
-            f"longer than {longest or 0:,} tokens",
-            lambda request: (
-                longest is not None
-                and request.input_tokens + min(request.output_tokens, cap or request.output_tokens) > longest
-            ),
-        ),
-    )
-    for words, is_out in steps:
-        left_out = sum(map(is_out, kept))
-        kept = [request for request in kept if not is_out(request)]
-        if left_out:
-            notes.append(f"{left_out} requests {words} are left out")
+    cap = source.max_output_tokens or max(request.output_tokens for request in kept)
+    least, longest = room.template_tokens + room.least_tokens, source.max_request_tokens
+    long_enough = [request for request in kept if request.input_tokens >= least]
+    fitting = [r for r in long_enough if longest is None or r.input_tokens + min(r.output_tokens, cap) <= longest]
+    if len(long_enough) < len(kept):
+        notes.append(f"{len(kept) - len(long_enough)} requests shorter than {least} tokens are left out")
+    if len(fitting) < len(long_enough):
+        notes.append(f"{len(long_enough) - len(fitting)} requests longer than {longest:,} tokens are left out")
+    kept = fitting
     if source.num_requests is not None and source.num_requests < len(kept):
         notes.append(f"the first {source.num_requests} of {len(kept):,} requests")
         kept = kept[: source.num_requests]
-    cut = sum(request.output_tokens > cap for request in kept) if cap else 0
+    cut = sum(request.output_tokens > cap for request in kept)
     return kept, [*notes, f"{cut} answers are cut to {cap} tokens"] if cut else notes
 
 
