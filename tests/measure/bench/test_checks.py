@@ -60,7 +60,7 @@ def test_what_was_not_made_cannot_be_told(interrupted: bool) -> None:
             "prompt_exact",
             {"prompt_tokens": 1003},
             "fail",
-            "1 of 4 differ, by +0 to +3 tokens; built with tokenizer.json",
+            "1 of 4 differ, by +3 to +3 tokens; built with tokenizer.json",
         ),
         ("prompt_exact", {"prompt_tokens": None}, "pass", "3 of 3, counted with tokenizer.json"),
         ("output_exact", {"output_tokens": 12}, "fail", "1 of 4 differ, with 12 tokens"),

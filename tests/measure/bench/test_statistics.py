@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from longreach.measure.bench.statistics import (
     Estimate,
-    Figure,
     describe,
     mean_difference,
     paired_difference,
@@ -22,7 +21,7 @@ from longreach.measure.bench.statistics import (
     samples_for,
     samples_that_would_do,
 )
-from longreach.measure.bench.summary_values import Distribution, Interval
+from longreach.measure.bench.summary_values import Distribution, Figure, Interval
 
 SAMPLES = st.lists(st.floats(1e-3, 1e4), min_size=1, max_size=60)
 

@@ -8,14 +8,13 @@ from longreach.measure.bench.selection import busy_time_s, known, states_of
 from longreach.measure.bench.slo import judge
 from longreach.measure.bench.statistics import (
     Estimate,
-    Figure,
     compute_figure,
     proportion_difference,
     relative_difference,
     relative_rate_difference,
     samples_for,
 )
-from longreach.measure.bench.summary_values import Slo
+from longreach.measure.bench.summary_values import Figure, Slo
 from longreach.measure.bench.values import BenchResult, CacheState, RequestRecord
 
 Read = Callable[[RequestRecord], float | None]

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from longreach.measure.bench.statistics import Figure
-from longreach.measure.bench.summary_values import Interval
+from longreach.measure.bench.summary_values import Figure, Interval
 from longreach.measure.bench.values import CacheState
 
 Verdict = Literal["better", "equal", "worse", "not_enough_data"]

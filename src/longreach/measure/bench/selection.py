@@ -14,6 +14,11 @@ def counted_phases(result: BenchResult) -> tuple[PhaseReport, ...]:
     return tuple(p for p in result.phases if p.state != "flood" and last.get(p.state) == p.name)
 
 
+def answered(result: BenchResult) -> list[RequestRecord]:
+    """The counted requests that went well."""
+    return [record for record in result.counted if record.ok]
+
+
 def states_of(result: BenchResult) -> tuple[CacheState, ...]:
     """The states that figures are given for, in the order they were measured in."""
     return tuple(dict.fromkeys(phase.state for phase in result.header.phases if phase.state != "flood"))

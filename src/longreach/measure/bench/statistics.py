@@ -6,26 +6,19 @@ There is none where the sample cannot carry it: a mean takes 8 values, P50 10, P
 truth far more often than once in twenty (P99 of 100 values: the largest of them lies below the truth in 37 % of runs).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log, sqrt
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longreach.measure.bench.summary_values import Distribution, Interval
-
-Figure = Literal["mean", "p50", "p90", "p99"]
-Array = NDArray[np.float64]
+from longreach.measure.bench.resampling import SHARES, Array, replicate, replicate_interval, replicate_pairs
+from longreach.measure.bench.summary_values import Distribution, Figure, Interval
 
 LEVEL = 0.95
 MIN_SAMPLES = 8
-SHARES: dict[Figure, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _LEAST: dict[Figure, int] = {"mean": MIN_SAMPLES, "p50": 10, "p90": 100, "p99": 1000}
-_NUM_RESAMPLES = 4000
-_MAX_CELLS = 2**20  # drawn at a time: 8 MiB
 _MOST_SAMPLES = 10**6  # beyond it no number of requests is worth naming
 
 
@@ -82,7 +75,7 @@ def mean_difference(first: Sequence[float], second: Sequence[float], seed: int =
     if min(len(a), len(b)) < MIN_SAMPLES:
         return None
     rng = np.random.default_rng(seed)
-    return _interval(_replicates(b, "mean", rng) - _replicates(a, "mean", rng), min(len(a), len(b)), LEVEL)
+    return replicate_interval(replicate(b, "mean", rng) - replicate(a, "mean", rng), min(len(a), len(b)), LEVEL)
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Interval | None:
@@ -109,10 +102,10 @@ def relative_difference(
         return Estimate(value, None, num_samples)
     (a, b), rng = _samples(first, second), np.random.default_rng(seed)
     if paired:
-        of_a, of_b = _paired_replicates(a, b, figure, rng)
+        of_a, of_b = replicate_pairs(a, b, figure, rng)
     else:
-        of_a, of_b = _replicates(np.sort(a), figure, rng), _replicates(np.sort(b), figure, rng)
-    return Estimate(value, _interval(of_b / of_a - 1, num_samples, level), num_samples)
+        of_a, of_b = replicate(np.sort(a), figure, rng), replicate(np.sort(b), figure, rng)
+    return Estimate(value, replicate_interval(of_b / of_a - 1, num_samples, level), num_samples)
 
 
 def relative_rate_difference(
@@ -135,9 +128,9 @@ def relative_rate_difference(
     rates = []
     for (gains, times), own_seed in ((first, seed), (second, seed if paired else seed + 1)):
         rng = np.random.default_rng(own_seed)  # the same one draws the same requests
-        of_gains, of_times = _paired_replicates(*_samples(gains, times), "mean", rng)
+        of_gains, of_times = replicate_pairs(*_samples(gains, times), "mean", rng)
         rates.append(of_gains / of_times)
-    return _interval(rates[1] / rates[0] - 1, num_samples, level)
+    return replicate_interval(rates[1] / rates[0] - 1, num_samples, level)
 
 
 def proportion_interval(num_met: int, num_all: int, level: float = LEVEL) -> Interval:
@@ -176,56 +169,4 @@ def _samples(first: Sequence[float], second: Sequence[float]) -> tuple[Array, Ar
 def _figure_interval(ordered: Array, figure: Figure, seed: int) -> Interval | None:
     if len(ordered) < samples_for(figure):
         return None
-    return _interval(_replicates(ordered, figure, np.random.default_rng(seed)), len(ordered), LEVEL)
-
-
-def _interval(replicates: Array, num_samples: int, level: float) -> Interval:
-    tail = _tail(num_samples, level)
-    low, high = np.quantile(replicates, [tail, 1 - tail])
-    return float(low), float(high)
-
-
-def _tail(num_samples: int, level: float) -> float:
-    """Share of replicates beyond each end: that of the normal at sqrt(n / (n - 1)) x Student's t with n - 1 degrees of
-    freedom (Hesterberg 2015). t by its expansion in 1 / degrees, off by less than 0.5 % from 7 on.
-    """
-    z, degrees = NormalDist().inv_cdf((1 + level) / 2), num_samples - 1
-    t = z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
-    return NormalDist().cdf(-sqrt(num_samples / degrees) * t)
-
-
-def _replicates(ordered: Array, figure: Figure, rng: np.random.Generator) -> Array:
-    """The figure of every resample of a sorted sample."""
-    if figure == "mean":
-        return np.concatenate([ordered[drawn].mean(axis=1) for drawn in _draws(len(ordered), rng)])
-    return _order_statistics(ordered, SHARES[figure], rng)
-
-
-def _order_statistics(ordered: Array, share: float, rng: np.random.Generator) -> Array:
-    """Percentiles of resamples without resampling: the k-th smallest of n uniform numbers is Beta(k, n + 1 - k), and the
-    next one lies a Beta(1, n - k) of the rest above it; n times either, cut to a whole number, is the index drawn.
-    """
-    n = len(ordered)
-    place = (n - 1) * share
-    below = int(place)
-    at = rng.beta(below + 1, n - below, _NUM_RESAMPLES)
-    after = at + (1 - at) * rng.beta(1, n - below - 1, _NUM_RESAMPLES) if below + 1 < n else at
-    lower, upper = (ordered[np.minimum((n * unit).astype(int), n - 1)] for unit in (at, after))
-    return np.asarray(lower + (upper - lower) * (place - below))
-
-
-def _paired_replicates(a: Array, b: Array, figure: Figure, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The figure of both samples, resampled by the same indices."""
-
-    def of(sample: Array) -> Array:
-        return np.asarray(sample.mean(axis=1) if figure == "mean" else np.quantile(sample, SHARES[figure], axis=1))
-
-    pairs = [(of(a[drawn]), of(b[drawn])) for drawn in _draws(len(a), rng)]
-    return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
-
-
-def _draws(num_samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.int32]]:
-    """Indices of all resamples, one a row, a few rows at a time."""
-    rows = max(1, _MAX_CELLS // num_samples)
-    for begin in range(0, _NUM_RESAMPLES, rows):
-        yield rng.integers(0, num_samples, (min(rows, _NUM_RESAMPLES - begin), num_samples), dtype=np.int32)
+    return replicate_interval(replicate(ordered, figure, np.random.default_rng(seed)), len(ordered), LEVEL)

@@ -7,6 +7,7 @@ from longreach.measure.bench.values import CacheState
 from longreach.measure.verify_report import ChecklistItem
 
 Interval = tuple[float, float]
+Figure = Literal["mean", "p50", "p90", "p99"]
 
 
 @dataclass(frozen=True, slots=True)
