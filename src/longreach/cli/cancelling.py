@@ -25,3 +25,18 @@ def cancelling_on_signals() -> Iterator[None]:
             with contextlib.suppress(NotImplementedError, ValueError):
                 if loop.remove_signal_handler(number):
                     signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def interrupting_on_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does; one that is ignored stays ignored."""
+    found = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
+    before = {number: signal.getsignal(number) for number in found if number is not None}
+    heeded = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}
+    for number in heeded:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in heeded.items():
+            signal.signal(number, handler)

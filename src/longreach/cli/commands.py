@@ -7,6 +7,7 @@ from longreach.cli.demo import demo
 from longreach.cli.explain import explain
 from longreach.cli.lint import lint
 from longreach.cli.plan import plan
+from longreach.cli.tiers import tiers
 from longreach.cli.up import down, logs, status, up
 from longreach.cli.verify import verify
 
@@ -15,6 +16,7 @@ COMMANDS: dict[str, click.Command] = {
     "up": up,
     "verify": verify,
     "bench": bench,
+    "tiers": tiers,
     "lint": lint,
     "status": status,
     "logs": logs,

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from longreach.engine.command import parse_command
 from longreach.engine.release import get_release
 from longreach.errors import UsageError
 from longreach.measure.tiers.values import TierSet
-from longreach.measure.tiers.variants import tier_sets, variant_command, with_arc
+from longreach.measure.tiers.variants import equal_cores, tier_sets, variant_command, with_arc
 from longreach.plan.document import plan_from_document, plan_to_document
 from longreach.plan.values import InstancePlan
 
@@ -54,7 +55,9 @@ def test_a_variant_differs_in_the_connector_alone() -> None:
 
 
 def test_each_start_gets_a_disk_folder_of_its_own() -> None:
-    options = parse_command(variant_command(instance(disk="/kv"), DISK, RELEASE, "/kv/run-1").argv, (), RELEASE)
+    options = parse_command(
+        variant_command(instance(disk="/kv"), DISK, RELEASE, disk_path="/kv/run-1").argv, (), RELEASE
+    )
     assert options.offload is not None
     assert options.offload.disk_path == "/kv/run-1"
 
@@ -108,3 +111,13 @@ def test_what_cannot_be_taken_apart_is_refused_in_plain_words(change: Callable[[
     change(document["instances"][0]["argv"])
     with pytest.raises(UsageError, match=what):
         tier_sets(plan_from_document(document).instances[0])
+
+
+def test_on_a_cpu_all_variants_compute_on_the_same_cores() -> None:
+    """VLLM itself keeps another number of cores free as soon as there is a connector."""
+    options = instance().options
+    (name, value), *others = equal_cores(options, "cpu")
+    assert (name, value, others) == ("VLLM_CPU_NUM_OF_RESERVED_CPU", str(options.tensor_parallel_size), [])
+    assert (name, value) in variant_command(instance(), GPU, RELEASE, extra_env=((name, value),)).env
+    assert equal_cores(options, "cuda") == ()
+    assert equal_cores(replace(options, env=(("VLLM_CPU_OMP_THREADS_BIND", "0-3"),)), "cpu") == ()

@@ -25,7 +25,7 @@ _WORTHWHILE_RATIO = 2
 _FEWEST_PROMPTS = MIN_SAMPLES  # an interval is over prompts
 _PROMPTS_IN_GPU = 5  # of the default length: the fewest prompts then overflow it, too
 _SENDS = 3
-_GROUP_SENDS, _PASSES = 2, 2
+_PASSES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class SizingWish:
     prompt_tokens: int | None = None
     num_prompts: int | None = None
     sends: int = _SENDS  # of each prompt; 1: nothing ever comes back
+    is_shuffled: bool = False
     output_tokens: int = 16
 
 
@@ -60,10 +61,8 @@ def _sized(wish: SizingWish, tokens: int, gpu: int, cpu: PlannedTier | None, *, 
     num_prompts, sends, passes = wish.num_prompts or group, wish.sends, 1
     if has_disk and held is not None:
         beyond = round_up(max(ceil_div(round(_BEYOND_CPU * held), tokens), group + 1), group)
-        num_prompts, sends, passes = wish.num_prompts or beyond, _GROUP_SENDS, _PASSES
-        notes.append(
-            "of four sends of a prompt one is cold, two come when it has left the GPUs and one when it has left the CPU tier"
-        )
+        num_prompts, sends, passes = wish.num_prompts or beyond, ceil_div(wish.sends, _PASSES), _PASSES
+        notes.append("every prompt comes again both when it has left the GPUs and when it has left the CPU tier")
     if wish.num_prompts is not None and wish.num_prompts * tokens < _OVERFLOW * gpu:
         notes.append(
             f"{wish.num_prompts} prompts are {format_tokens(wish.num_prompts * tokens)} tokens: the GPUs, which hold "
@@ -74,7 +73,7 @@ def _sized(wish: SizingWish, tokens: int, gpu: int, cpu: PlannedTier | None, *, 
             f"{num_prompts} prompts fit the CPU tier of {format_tokens(held)} tokens: the disk is hardly asked"
         )
     group = min(group, num_prompts) if passes > 1 else num_prompts
-    return WorkloadSizing(tokens, num_prompts, group, sends, passes, gpu, held, tuple(notes))
+    return WorkloadSizing(tokens, num_prompts, group, sends, passes, gpu, held, wish.is_shuffled, tuple(notes))
 
 
 def _notes(distinct: int, gpu: int, cpu: PlannedTier | None) -> tuple[str, ...]:

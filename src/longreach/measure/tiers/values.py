@@ -59,6 +59,7 @@ class WorkloadSizing:
     num_passes: int
     gpu_capacity_tokens: int
     cpu_capacity_tokens: int | None
+    is_shuffled: bool = False  # each time over in another order; otherwise always in the same, the worst for LRU
     notes: tuple[str, ...] = ()
 
     @property
@@ -85,7 +86,11 @@ class TierRun:
     repeat: int  # from 1
     result: BenchResult | None = None
     failure: str | None = None
-    journal: str | None = None  # where the results lie
+
+    @property
+    def journal(self) -> str:
+        """The name of its results file."""
+        return f"{self.variant.slug}.{self.repeat}.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,11 @@ class TierStep:
     gain_by_round: tuple[tuple[int, float], ...] = ()
     added_hit_share: float | None = None  # of all prompt tokens; what the step added, not what the tier served
     more_runs: int | None = None  # of each variant, until the interval is likely to decide; None: it has, or never will
+
+    @property
+    def is_policy(self) -> bool:
+        """The same tiers under another policy."""
+        return self.base.tiers == self.variant.tiers
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,200 @@
+"""`longreach tiers`: does the CPU tier, the disk tier pay? Measured on this machine."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longreach.cli.params import FILE, echo_json, stdout_paint
+from longreach.cli.targets import choose_instance
+from longreach.cli.tiers_options import check_source, read_sizing_wish, tiers_options
+from longreach.errors import UsageError
+
+
+@click.command(short_help="Do the CPU and disk tiers pay? Measure each against doing without.")
+@click.argument("plan_path", metavar="PLAN", type=FILE)
+@tiers_options
+def tiers(plan_path: Path, *, as_json: bool, **values: Any) -> int:
+    """Run one workload against GPU only, + CPU tier, + disk tier, each freshly started, and keep the tiers that pay.
+
+    The prompts overflow the GPU cache and come back, so that each tier is asked. A tier is kept when it surely saves more
+    of the time to first token than --margin, dropped when it surely does not or when nothing was hit in it; else more runs
+    are asked for. Exit code 1 when a run or a request failed.
+    """
+    from longreach.cli.plan_file import read_plan
+
+    study = _Study(plan_path, read_plan(plan_path), values)
+    if values["dry_run"]:
+        from longreach.cli.tiers_dry_run import print_dry_run
+
+        return print_dry_run(study.commands(), study.sizing, study.outlook, as_json=as_json)
+    report = study.run()
+    if values["write_plan"] is not None:
+        study.write_winner(report, values["write_plan"])
+    if as_json:
+        from longreach.report.tiers_document import tiers_document
+
+        echo_json(tiers_document(report))
+    else:
+        from longreach.report.tiers_text import render_tiers
+
+        click.echo(render_tiers(report, stdout_paint()))
+    if report.interrupted:
+        return 130
+    return 1 if report.failures or any(one.num_failed for one in report.figures) else 0
+
+
+class _Study:
+    """A comparison as the options ask for it. Everything that can be refused is refused here, before anything starts."""
+
+    def __init__(self, plan_path: Path, plan: Any, values: dict[str, Any]) -> None:
+        from longreach.engine.release import get_release
+        from longreach.measure.tiers.outlook import foresee
+        from longreach.measure.tiers.sizing import size_workload
+        from longreach.measure.tiers.variants import equal_cores, tier_sets
+
+        self._values, self._plan = values, plan
+        self._name = plan_path.name.removesuffix(".yaml").removesuffix(".yml")
+        self._source = check_source(values)
+        self.release = get_release(plan.release)
+        self.instance = choose_instance(plan, values["instance"])
+        self.variants = tier_sets(self.instance)
+        self.extra_env = equal_cores(self.instance.options, plan.machine.device_type)
+        self.sizing = size_workload(self.instance, read_sizing_wish(values)) if self._source == "generated" else None
+        self.outlook = foresee(self.instance, plan.model, self.variants, self.sizing, values["repeats"])
+        self.folder = values["output"] or _default_folder()
+        if values["write_plan"] is not None and values["write_plan"].exists() and values["write_plan"].is_dir():
+            raise UsageError(f"{values['write_plan']} is a folder", "the plan is a file", "--write-plan best.yaml")
+
+    def commands(self) -> list[tuple[Any, Any]]:
+        """Each variant with what is started for it."""
+        from longreach.measure.tiers.variants import variant_command
+
+        return [
+            (variant, variant_command(self.instance, variant, self.release, extra_env=self.extra_env))
+            for variant in self.variants
+        ]
+
+    def run(self) -> Any:
+        """Measure with progress on stderr; a stop signal ends the engine and gives what is known."""
+        from longreach.cli.cancelling import interrupting_on_signals
+        from longreach.cli.tiers_progress import TiersProgress
+        from longreach.measure.tiers.run import TiersSettings, run_tiers
+
+        values, progress = self._values, TiersProgress()
+        settings = TiersSettings(
+            repeats=values["repeats"],
+            margin=values["margin"],
+            try_arc=values["arc"] or self.instance.options.offload.eviction_policy == "arc",
+            ssd_tbw_bytes=values["ssd_tbw"],
+            results_folder=str(self.folder),
+        )
+        rig = self._rig(progress)
+        rig.check_folder()
+        click.echo(f"results go to {self.folder}", err=True)
+        try:
+            with interrupting_on_signals():
+                return run_tiers(self._subject(), settings, rig, progress.on_run)
+        finally:
+            progress.close()
+
+    def write_winner(self, report: Any, path: Path) -> None:
+        """The plan with the tiers that paid."""
+        from longreach.cli.plan_file import write_plan
+        from longreach.measure.tiers.winning import winning_plan
+
+        write_plan(path, winning_plan(self._plan, report))
+        click.echo(f"the plan with {report.winner.name} is in {path}", err=True)
+
+    def _subject(self) -> Any:
+        from longreach.measure.tiers.run import TiersSubject
+
+        plan = self._plan
+        return TiersSubject(
+            model=plan.model.name,
+            instance=self.instance.name,
+            release=plan.release,
+            device_type=plan.machine.device_type,
+            is_hybrid=plan.model.is_hybrid,
+            variants=self.variants,
+            sizing=self.sizing,
+        )
+
+    def _rig(self, progress: Any) -> Any:
+        from longreach.cli.from_plan import launch_specs
+        from longreach.launch.state import check_name, default_state_folder
+        from longreach.launch.watch import WaitLimits
+        from longreach.measure.tiers.rig import EngineRig, Ground
+
+        spec = next(spec for spec in launch_specs(self._plan) if spec.name == self.instance.name)
+        ground = Ground(
+            instance=self.instance,
+            release=self.release,
+            spec=spec,
+            deployment=check_name(f"{self._name}-tiers"),
+            state=default_state_folder(),
+            engine=self._values["engine"],
+            limits=WaitLimits(stall_s=self._values["stall"]),
+            extra_env=self.extra_env,
+            disk_bytes_wanted=self.outlook.disk_bytes_wanted,
+            keeps_disk=self._values["keep_disk"],
+        )
+        return EngineRig(
+            ground=ground,
+            sending=self._sending(),
+            folder=self.folder,
+            on_launch=progress.on_launch,
+            on_bench=progress.on_bench,
+            run_async=_run_async,
+            resume=self._values["resume"],
+        )
+
+    def _sending(self) -> Any:
+        from longreach.cli.from_plan import verify_target
+        from longreach.measure.bench.values import Load
+        from longreach.measure.tiers.rig import Sending
+
+        values = self._values
+        by_trace = self._source == "trace" and values["concurrency"] is None
+        return Sending(
+            target=verify_target(self._plan, self.instance, self.instance.max_model_len),
+            source=values["workload"] if self._source == "workload" else self._wish(),
+            sizing=self.sizing,
+            load=Load("trace", None) if by_trace else Load("closed", values["concurrency"] or 1),
+        )
+
+    def _wish(self) -> Any:
+        from longreach.measure.tiers.workload import wish_for
+        from longreach.measure.workload.wishes import TraceSource, WorkloadWish
+
+        values = self._values
+        if self.sizing is not None:
+            return wish_for(self.sizing, values["output_tokens"], values["seed"])
+        given = {name: values[name] for name in ("sessions", "time_scale") if values[name] is not None}
+        source = TraceSource(
+            values["trace"],
+            max_output_tokens=values["output_tokens"],
+            max_request_tokens=self.instance.max_model_len,
+            **given,
+        )
+        return WorkloadWish(source, values["seed"])
+
+
+def _run_async(work: Any) -> Any:
+    import asyncio
+
+    from longreach.cli.cancelling import cancelling_on_signals
+
+    async def run() -> Any:
+        with cancelling_on_signals():
+            return await work
+
+    return asyncio.run(run())
+
+
+def _default_folder() -> Path:
+    from datetime import datetime
+
+    from longreach.launch.state import default_state_folder
+
+    return default_state_folder().path / "tiers" / f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}"

@@ -1,0 +1,85 @@
+"""What a reader of the figures must know about tiers. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from longreach.measure.tiers.values import TierName, VariantFigures
+from longreach.units import format_bytes, format_tokens
+
+_SECONDS_A_DAY = 86_400
+_TB = 10**12
+_STILL_HIT = 0.1  # share of prompt tokens that a cache which overflows may still serve
+_DAYS_A_YEAR = 365
+
+
+def notes_on(
+    figures: Sequence[VariantFigures], *, is_hybrid: bool, device_type: str, ssd_tbw_bytes: int | None = None
+) -> tuple[str, ...]:
+    """Overflow, overlap, wear and granularity as they were seen."""
+    by_tiers = {one.variant.tiers: one for one in reversed(figures)}
+    return (
+        *_overflow(by_tiers.get(("gpu",))),
+        *_overlap(by_tiers.get(("gpu",)), by_tiers.get(("gpu", "cpu"))),
+        *_wear(by_tiers.get(("gpu", "cpu", "disk")), ssd_tbw_bytes),
+        *(_granularity(figures) if is_hybrid else ()),
+        *(_memory_copies(figures) if device_type == "cpu" else ()),
+    )
+
+
+def _overflow(gpu: VariantFigures | None) -> Iterator[str]:
+    share = None if gpu is None else share_from(gpu, "gpu")
+    if gpu is None or share is None:
+        return
+    if share > _STILL_HIT:
+        yield (
+            f"the GPU cache did not overflow: alone it still served {share:.1%} of the prompt tokens, for which no tier is asked; "
+            "send more or longer prompts"
+        )
+    else:
+        yield f"the GPU cache overflowed: alone it served {share:.1%} of the prompt tokens"
+
+
+def _overlap(gpu: VariantFigures | None, both: VariantFigures | None) -> Iterator[str]:
+    if gpu is None or both is None or gpu.hit_share is None or both.hit_share is None:
+        return
+    served = share_from(both, "cpu")
+    if served:
+        added = f"{100 * (both.hit_share - gpu.hit_share):+.1f} points"
+        yield (
+            f"the CPU tier served {served:.1%} of the prompt tokens and moved the hits by {added}: it holds a copy of what the "
+            "GPUs hold, so the two do not add up"
+        )
+
+
+def _wear(disk: VariantFigures | None, ssd_tbw_bytes: int | None) -> Iterator[str]:
+    if disk is None or not disk.disk_written_bytes_per_s or disk.disk_written_bytes is None:
+        return
+    per_day = disk.disk_written_bytes_per_s * _SECONDS_A_DAY
+    note = (
+        f"the disk tier writes every new prompt through and never deletes: {format_bytes(disk.disk_written_bytes)} here, "
+        f"{per_day / _TB:.2f} TB a day at this rate"
+    )
+    if ssd_tbw_bytes:
+        days = ssd_tbw_bytes / per_day
+        life = f"{days:.0f} days" if days < _DAYS_A_YEAR else f"{days / _DAYS_A_YEAR:.1f} years"
+        note += f", which wears out a drive rated {ssd_tbw_bytes / _TB:,.0f} TB in {life}"
+    yield note
+
+
+def _granularity(figures: Sequence[VariantFigures]) -> Iterator[str]:
+    block_size = next((one.block_size for one in figures if one.block_size), None)
+    if block_size:
+        yield (
+            f"recurrent layers keep their state at few places: hits come in whole blocks of {format_tokens(block_size)} tokens, "
+            "and the first repeat of a prompt may miss"
+        )
+
+
+def _memory_copies(figures: Sequence[VariantFigures]) -> Iterator[str]:
+    if any(one.reload_bytes_per_s for one in figures):
+        yield "this is the CPU build of vLLM: what is called reload is a copy within memory, and no bandwidth of any link"
+
+
+def share_from(figures: VariantFigures, tier: TierName) -> float | None:
+    """Prompt tokens that came from this tier, of all."""
+    hits = figures.hits_from(tier)
+    return None if hits is None or not figures.prompt_tokens else hits / figures.prompt_tokens

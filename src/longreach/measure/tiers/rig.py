@@ -1,0 +1,196 @@
+"""The real thing behind a comparison: start a variant afresh, send it the workload, end it, keep the results."""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from longreach.engine.options import ServeCommand
+from longreach.engine.release import Release
+from longreach.errors import EngineError, InputFileError, UsageError
+from longreach.host.processes import StopTimes
+from longreach.launch.down import down
+from longreach.launch.spec import LaunchSpec
+from longreach.launch.state import StateFolder
+from longreach.launch.up import UpSettings, up
+from longreach.launch.up_events import LaunchEvent
+from longreach.launch.watch import WaitLimits
+from longreach.measure.bench.events import OnBenchEvent
+from longreach.measure.bench.journal import read_journal
+from longreach.measure.bench.prepare import prepare_workload
+from longreach.measure.bench.run import run_bench
+from longreach.measure.bench.settings import BenchSettings, BenchTarget
+from longreach.measure.bench.values import BenchResult, Load
+from longreach.measure.tiers.disk_folder import fresh_folder
+from longreach.measure.tiers.values import TierRun, TierSet, WorkloadSizing
+from longreach.measure.tiers.variants import variant_command
+from longreach.measure.tiers.workload import in_order
+from longreach.measure.workload.storing import read_workload, write_workload
+from longreach.measure.workload.values import Workload
+from longreach.measure.workload.wishes import WorkloadWish
+from longreach.plan.values import InstancePlan
+
+RunAsync = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Runs a coroutine to its end; a stop signal cancels it."""
+
+_WORKLOAD_FILE = "workload.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where and how engines are started. `spec` is the planned instance's; its command is replaced by each variant's."""
+
+    instance: InstancePlan
+    release: Release
+    spec: LaunchSpec
+    deployment: str  # the variant's name is added
+    state: StateFolder
+    engine: Path | None = None
+    limits: WaitLimits = field(default_factory=WaitLimits)
+    stop_times: StopTimes = field(default_factory=StopTimes)
+    extra_env: tuple[tuple[str, str], ...] = ()  # for all variants alike
+    disk_bytes_wanted: int | None = None
+    keeps_disk: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What is sent. `source` is a workload file, or a wish that is made when the first engine runs, since only it can tell
+    how it counts. `sizing` is the order of a generated one.
+    """
+
+    target: BenchTarget
+    source: Path | WorkloadWish
+    sizing: WorkloadSizing | None = None
+    load: Load = field(default_factory=Load)
+
+
+@dataclass(slots=True)
+class EngineRig:
+    """A `Rig` on this machine. `folder` holds the workload and one results file a run; with `resume` what has ended there
+    is taken over. What was cut short is run again from the start: its caches are gone.
+    """
+
+    ground: Ground
+    sending: Sending
+    folder: Path
+    on_launch: Callable[[LaunchEvent], None]
+    on_bench: OnBenchEvent
+    run_async: RunAsync = asyncio.run
+    resume: bool = False
+    _workload: Workload | None = None
+
+    def check_folder(self) -> None:
+        """UsageError where results would be overwritten, or those of another workload continued."""
+        if not self.resume and any(self.folder.glob("*.jsonl")):
+            fix = "--resume to go on with them, or another folder: -o FOLDER"
+            raise UsageError(f"{self.folder} holds results", "results are never overwritten", fix)
+        held, wish, sizing = self.workload(), self.sending.source, self.sending.sizing
+        if held is None or isinstance(wish, Path) or sizing is None:
+            return
+        wanted = (wish.seed, sizing.num_requests, {sizing.prompt_tokens})
+        found = (held.seed, len(held.requests), {request.prompt_tokens for request in held.requests})
+        if found != wanted:
+            raise UsageError(
+                f"{self.folder} holds results of another workload",
+                f"its seed, requests and prompt lengths are {found}, and those of this run {wanted}",
+                "use the options it was begun with, or another folder: -o FOLDER",
+            )
+
+    def measure(self, variant: TierSet, repeat: int) -> BenchResult:
+        """One run, from a start with empty caches to the engine's end."""
+        journal = self.folder / TierRun(variant, repeat).journal
+        with self._disk(variant, repeat) as disk_path:
+            ground = self.ground
+            command = variant_command(
+                ground.instance, variant, ground.release, disk_path=disk_path, extra_env=ground.extra_env
+            )
+            label = f"{variant.name}, command {_fingerprint(command)}"
+            held = self._held(journal, label)
+            if held is not None:
+                return held
+            journal.unlink(missing_ok=True)
+            with self._running(variant, command):
+                result: BenchResult = self.run_async(self._send(label, journal))
+                return result
+
+    def workload(self) -> Workload | None:
+        """What is sent to every variant."""
+        if self._workload is None and (path := self._workload_path()).exists():
+            self._workload = read_workload(path)
+        return self._workload
+
+    def _held(self, journal: Path, label: str) -> BenchResult | None:
+        """The results of an earlier comparison that this run would only repeat."""
+        workload = self.workload()
+        if not self.resume or workload is None or not journal.exists():
+            return None
+        try:
+            result = read_journal(journal)
+        except InputFileError:  # killed before its first line was whole
+            return None
+        same = (result.header.workload_digest, result.header.label) == (workload.digest, label)
+        return result if same and not result.interrupted else None
+
+    def _workload_path(self) -> Path:
+        source = self.sending.source
+        return source if isinstance(source, Path) else self.folder / _WORKLOAD_FILE
+
+    @contextlib.contextmanager
+    def _disk(self, variant: TierSet, repeat: int) -> Iterator[str | None]:
+        offload = self.ground.instance.options.offload
+        if "disk" not in variant.tiers or offload is None or offload.disk_path is None:
+            yield None
+            return
+        ground, name = self.ground, f"{self.ground.deployment}-{variant.slug}-{repeat}"
+        with fresh_folder(
+            Path(offload.disk_path), name, wanted_bytes=ground.disk_bytes_wanted, keep=ground.keeps_disk
+        ) as folder:
+            yield str(folder)
+
+    @contextlib.contextmanager
+    def _running(self, variant: TierSet, command: ServeCommand) -> Iterator[None]:
+        """The variant's engine, ready; it is ended however the block ends."""
+        ground = self.ground
+        spec = replace(ground.spec, argv=command.argv, env=dict(command.env))
+        name = f"{ground.deployment}-{variant.slug}"
+        settings = UpSettings(name, ground.state, ground.engine, limits=ground.limits, stop_times=ground.stop_times)
+        up((spec,), settings, self.on_launch)
+        try:
+            yield
+        finally:
+            ended = down((name,), ground.state, self.on_launch, ground.stop_times)
+            survivors = [pid for end in ended.instances for pid in end.survivors]
+        if survivors:
+            raise EngineError(
+                f"the engine of {name} does not end",
+                f"pid {', '.join(map(str, survivors))} survived every signal",
+                f"longreach down {name}",
+            )
+
+    async def _send(self, label: str, journal: Path) -> BenchResult:
+        if self.workload() is None:
+            self._workload = await self._build()
+        workload = self.workload()
+        assert workload is not None
+        settings = BenchSettings(load=self.sending.load, states=("as_it_comes",), journal=journal, label=label)
+        return await run_bench(self.sending.target, settings, workload, self.on_bench)
+
+    async def _build(self) -> Workload:
+        """Made once and written down, so that every variant, now or after an interruption, gets the same."""
+        wish, target = self.sending.source, self.sending.target
+        assert isinstance(wish, WorkloadWish), "a workload file that is named exists"
+        workload = await prepare_workload(target, BenchSettings(), wish, self.on_bench)
+        if self.sending.sizing is not None:
+            workload = in_order(workload, self.sending.sizing)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_workload(self._workload_path(), workload)
+        return workload
+
+
+def _fingerprint(command: ServeCommand) -> str:
+    """Eight letters that another command has otherwise."""
+    return hashlib.sha256(repr((command.argv, command.env)).encode()).hexdigest()[:8]

@@ -1,0 +1,145 @@
+"""What `tiers` prints: the variants side by side, a verdict on each tier, and what must be known to read them."""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from longreach.measure.bench.summary_values import Interval
+from longreach.measure.tiers.values import StepVerdict, TiersReport, TierStep, VariantFigures
+from longreach.report.style import Paint, printable, table
+from longreach.units import format_bytes, format_duration, format_tokens
+
+_SOURCES = (("device", "GPU"), ("host", "CPU"), ("disk", "disk"), ("external_unspecified", "tiers"))
+_VERDICTS: dict[StepVerdict, tuple[str, str]] = {
+    "keep": ("keep", "green"),
+    "drop": ("drop", "red"),
+    "not_enough_data": ("not enough data", "yellow"),
+}
+
+
+def render_tiers(report: TiersReport, paint: Paint) -> str:
+    """One screen."""
+    head = f"{report.model}, instance {report.instance}, vLLM {report.release}"
+    lines = [
+        paint(printable(head), "bold"),
+        *_wrapped(f"workload: {report.workload_source or 'none was sent'}", paint),
+        "",
+    ]
+    if report.figures:
+        lines += [*_variants(report.figures), "", *_traffic(report.figures), ""]
+    for step in report.steps:
+        lines += [*_step(step, paint), ""]
+    for run in report.failures:
+        lines += [paint(f"{run.variant.name}, run {run.repeat} failed", "red"), f"  {printable(run.failure or '')}", ""]
+    lines += [line for note in report.notes for line in _wrapped(f"- {printable(note)}", paint)]
+    lines += ["", _winner(report, paint)]
+    return "\n".join(lines)
+
+
+def _variants(figures: Sequence[VariantFigures]) -> list[str]:
+    """Waits by round and over all, with what was hit where."""
+    num_rounds = max((len(one.rounds) for one in figures), default=0)
+    rounds = range(1, num_rounds + 1) if 1 < num_rounds <= 5 else range(0)
+    header = (
+        "variant",
+        "runs",
+        "failed",
+        "hits",
+        "TTFT P50",
+        "TTFT P99",
+        *(f"send {n}" for n in rounds),
+        "prompt tokens/s",
+    )
+    rows = [header, *(_variant(one, rounds) for one in figures)]
+    return table(rows, frozenset(range(1, len(header))))
+
+
+def _variant(one: VariantFigures, rounds: range) -> tuple[str, ...]:
+    waits = {item.round: item.ttft_mean_s for item in one.rounds}
+    ttft = one.ttft_s
+    return (
+        one.variant.name,
+        str(one.num_runs),
+        str(one.num_failed),
+        "-" if one.hit_share is None else f"{one.hit_share:.1%}",
+        "-" if ttft is None else _with_interval(ttft.p50, ttft.p50_interval),
+        "-" if ttft is None else _with_interval(ttft.p99, ttft.p99_interval),
+        *("-" if number not in waits else format_duration(waits[number]) for number in rounds),
+        "-" if one.prompt_tokens_per_s is None else f"{one.prompt_tokens_per_s:,.0f}",
+    )
+
+
+def _with_interval(seconds: float, interval: Interval | None) -> str:
+    if interval is None:
+        return format_duration(seconds)
+    return f"{format_duration(seconds)} ({format_duration(interval[0])} to {format_duration(interval[1])})"
+
+
+def _traffic(figures: Sequence[VariantFigures]) -> list[str]:
+    """Where prompt tokens came from and what was moved for it."""
+    told = {source for one in figures for source, tokens in one.hits_by_source or () if tokens}
+    sources = [(source, word) for source, word in _SOURCES if source in told or source == "device"]
+    header = (
+        "variant",
+        *(f"from {word}" for _, word in sources),
+        "stored",
+        "loaded",
+        "reload",
+        "disk written",
+        "disk read",
+    )
+    return table(
+        [header, *(_traffic_row(one, [source for source, _ in sources]) for one in figures)], frozenset(range(1, 10))
+    )
+
+
+def _traffic_row(one: VariantFigures, sources: Sequence[str]) -> tuple[str, ...]:
+    hits = None if one.hits_by_source is None else dict(one.hits_by_source)
+    reload = "-"
+    if one.reload_tokens_per_s is not None and one.reload_bytes_per_s is not None:
+        reload = f"{one.reload_tokens_per_s:,.0f} tokens/s, {format_bytes(one.reload_bytes_per_s)}/s"
+    return (
+        one.variant.name,
+        *("-" if hits is None else format_tokens(hits.get(source, 0)) for source in sources),
+        _bytes(one.stored_bytes),
+        _bytes(one.loaded_bytes),
+        reload,
+        _bytes(one.disk_written_bytes),
+        _bytes(one.disk_read_bytes),
+    )
+
+
+def _bytes(size: int | None) -> str:
+    return "-" if size is None else format_bytes(size)
+
+
+def _step(step: TierStep, paint: Paint) -> Iterator[str]:
+    word, colour = _VERDICTS[step.verdict]
+    name = (
+        "ARC in place of LRU"
+        if step.is_policy
+        else f"the {step.variant.added.upper() if step.variant.added == 'cpu' else step.variant.added} tier"
+    )
+    more = ""
+    if step.verdict == "not_enough_data":
+        more = f", {step.more_runs} more run{'s' if step.more_runs != 1 else ''} of each" if step.more_runs else ""
+    yield f"{paint(word + more, 'bold', colour)}: {name} ({step.variant.name} against {step.base.name})"
+    yield from _wrapped(
+        f"{step.why} ({step.num_pairs} requests of {step.num_repeats} run(s) compared one by one)", paint
+    )
+    if len(step.gain_by_round) > 1:
+        rounds = "  ".join(f"send {number}: {-100 * gain:+.1f} %" for number, gain in step.gain_by_round[:6])
+        yield f"  time to first token by send: {rounds}"
+    if step.verdict == "not_enough_data" and step.more_runs is None:
+        yield "  no sensible number of runs would tell: the difference is too small beside what runs differ by"
+
+
+def _winner(report: TiersReport, paint: Paint) -> str:
+    if report.interrupted:
+        return paint("stopped early; --resume goes on", "bold", "yellow")
+    if report.winner is None:
+        return paint("nothing could be judged: the GPUs alone were not measured", "bold", "red")
+    return paint(f"best: {report.winner.name}", "bold", "green")
+
+
+def _wrapped(text: str, paint: Paint) -> list[str]:
+    return wrap(text, paint.width, initial_indent="  ", subsequent_indent="    ", break_long_words=False)

@@ -1,0 +1,71 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+from longreach.measure.tiers.notes import notes_on
+from longreach.measure.tiers.values import TierSet, VariantFigures
+
+GPU = VariantFigures(
+    variant=TierSet(("gpu",)),
+    num_runs=1,
+    num_ok=30,
+    num_failed=0,
+    prompt_tokens=100_000,
+    hits_by_source=(("device", 1_000),),
+    cached_tokens=1_000,
+    ttft_s=None,
+    rounds=(),
+    prompt_tokens_per_s=None,
+    output_tokens_per_s=None,
+    duration_s=100.0,
+    block_size=784,
+)
+CPU = replace(
+    GPU,
+    variant=TierSet(("gpu", "cpu"), "lru"),
+    hits_by_source=(("device", 500), ("host", 60_000)),
+    cached_tokens=60_500,
+)
+DISK = replace(
+    CPU,
+    variant=TierSet(("gpu", "cpu", "disk"), "lru"),
+    disk_written_bytes=32 * 10**9,
+    disk_written_bytes_per_s=320e6,
+    reload_bytes_per_s=1e9,
+)
+
+
+def notes(*figures: VariantFigures, hybrid: bool = False, device: str = "cuda", tbw: int | None = None) -> str:
+    return "\n".join(notes_on(list(figures), is_hybrid=hybrid, device_type=device, ssd_tbw_bytes=tbw))
+
+
+def test_what_a_tier_served_is_not_what_it_added() -> None:
+    assert "served 60.0% of the prompt tokens and moved the hits by +59.5 points" in notes(GPU, CPU)
+
+
+def test_a_cache_that_did_not_overflow_is_told() -> None:
+    assert "overflowed: alone it served 1.0%" in notes(GPU)
+    full = replace(GPU, hits_by_source=(("device", 60_000),))
+    assert "did not overflow: alone it still served 60.0%" in notes(full)
+
+
+def test_wear_is_told_by_day_and_by_the_rating_that_was_given() -> None:
+    """0.32 GB/s is about 28 TB a day; a drive rated 1,200 TB lasts six weeks."""
+    assert "27.65 TB a day" in notes(GPU, CPU, DISK)
+    assert "wears out a drive rated 1,200 TB in 43 days" in notes(GPU, CPU, DISK, tbw=1_200 * 10**12)
+    assert "wears out" not in notes(GPU, CPU, DISK)
+    assert "2.0 years" in notes(DISK, tbw=20_183 * 10**12)
+
+
+def test_hybrids_and_the_cpu_build_get_their_own_word() -> None:
+    assert "whole blocks of 784 tokens" in notes(GPU, hybrid=True)
+    assert "784" not in notes(GPU)
+    assert "no bandwidth of any link" in notes(GPU, DISK, device="cpu")
+    assert "no bandwidth" not in notes(GPU, DISK)
+
+
+def test_nothing_is_said_of_what_was_not_measured() -> None:
+    def unknown(figures: Sequence[VariantFigures]) -> list[VariantFigures]:
+        return [replace(one, hits_by_source=None, cached_tokens=None, disk_written_bytes_per_s=None) for one in figures]
+
+    assert notes(*unknown([GPU, CPU, DISK]), tbw=10**15) == ""
+    assert notes() == ""
