@@ -54,8 +54,21 @@ def test_what_is_no_limit_is_refused_with_advice(text: str, what: str, why: str)
         (failed(), Slo(), False),
         (record(output_tokens=1, itl_s=None), Slo(itl_s=0.01), True),
         (record(output_tokens=None, itl_s=None), Slo(itl_s=0.01), False),
+        (record(itl_s=None, e2e_latency_s=2.1), Slo(itl_s=0.011), True),
+        (record(itl_s=None, e2e_latency_s=2.1), Slo(itl_s=0.009), False),
     ],
-    ids=["no limit", "all kept", "ttft", "itl", "e2e", "failed", "one token", "tokens not known"],
+    ids=[
+        "no limit",
+        "all kept",
+        "ttft",
+        "itl",
+        "e2e",
+        "failed",
+        "one token",
+        "tokens not known",
+        "one piece",
+        "one slow piece",
+    ],
 )
 def test_a_request_keeps_every_limit_or_none(item: RequestRecord, slo: Slo, met: bool) -> None:
     assert judge(item, slo) is met
