@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -13,24 +14,20 @@ _STEPS = {"reach": "asking the server who it is", "prompts": "writing the prompt
 
 
 class BenchProgress:
-    """Takes the events of a run. The bar's measure are tokens, so that its ETA holds for prompts of any length."""
+    """Takes the events of a run. The bar measures tokens: requests may be of any length."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._bar: Any = None
         self._task: Any = None
-        self._last_line = time.monotonic()
-        self._last_step = ""
+        self._clock = clock
+        self._last_line = clock()
+        self._said: set[str] = set()
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-            columns = (
-                TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=None),
-                TimeElapsedColumn(),
-                TextColumn("ETA"),
-                TimeRemainingColumn(),
-            )
+            text = TextColumn("{task.description}", markup=False)
+            columns = (text, BarColumn(bar_width=None), TimeElapsedColumn())
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True, expand=True)
             self._bar.start()
             self._task = self._bar.add_task("", total=None)
@@ -39,19 +36,15 @@ class BenchProgress:
         """Draw, or say, where it stands."""
         if event.say:
             self.say(event.say)
-        text = _describe(event)
         if self._bar is not None:
-            if event.step != self._last_step:
-                self._bar.reset(self._task)
-            self._bar.update(
-                self._task, description=text, completed=event.tokens_done, total=event.tokens_wanted or None
-            )
-        elif event.step in _STEPS and event.step != self._last_step:
-            click.echo(text, err=True)
-        elif event.step == "requests" and time.monotonic() - self._last_line >= _LINE_EVERY_S:
-            self._last_line = time.monotonic()
-            click.echo(f"{text}{_eta(event)}", err=True)
-        self._last_step = event.step
+            total = event.tokens_wanted or None
+            self._bar.update(self._task, description=describe(event), completed=event.tokens_done, total=total)
+        elif event.step in _STEPS and event.step not in self._said:
+            self._said.add(event.step)
+            self.say(describe(event))
+        elif event.step == "requests" and self._clock() - self._last_line >= _LINE_EVERY_S:
+            self._last_line = self._clock()
+            self.say(describe(event))
 
     def say(self, text: str) -> None:
         """A line that stays."""
@@ -66,20 +59,15 @@ class BenchProgress:
             self._bar.stop()
 
 
-def _describe(event: Any) -> str:
+def describe(event: Any) -> str:
+    """One line: which step or phase, how far, how well, how much longer."""
     if event.step in _STEPS:
         return _STEPS[event.step]
-    failed = f", {event.num_failed} failed" if event.num_failed else ""
-    median = f", TTFT median {format_duration(event.ttft_p50_s)}" if event.ttft_p50_s is not None else ""
-    tokens = f"{event.tokens_done:,} of {event.tokens_wanted:,} tokens"
-    return f"{event.phase}: {event.num_done} of {event.num_wanted} requests{failed}, {tokens}{median}".removeprefix(
-        ": "
-    )
-
-
-def _eta(event: Any) -> str:
-    """How long it goes on, if it goes on as until now."""
-    if not event.tokens_done:
-        return ""
-    left_s = event.elapsed_s * (event.tokens_wanted - event.tokens_done) / event.tokens_done
-    return f", {format_duration(left_s)} left"
+    parts = [
+        f"{event.phase}: {event.num_done} of {event.num_wanted} requests".removeprefix(": "),
+        f"{event.num_failed} failed" if event.num_failed else "",
+        f"{event.tokens_done:,} of {event.tokens_wanted:,} tokens",
+        f"TTFT median {format_duration(event.ttft_p50_s)}" if event.ttft_p50_s is not None else "",
+        f"{format_duration(event.left_s)} left" if event.left_s is not None else "",
+    ]
+    return ", ".join(part for part in parts if part)

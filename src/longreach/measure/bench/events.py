@@ -21,6 +21,7 @@ class BenchEvent:
     tokens_wanted: int = 0
     tokens_done: int = 0
     ttft_p50_s: float | None = None
+    left_s: float | None = None  # if it goes on as until now
     say: str = ""  # a line that stays: what a reader must know at once
 
 
@@ -36,6 +37,7 @@ class Tally:
         self._num_done = 0
         self._num_failed = 0
         self._tokens_done = 0
+        self._tokens_before = 0
         self._ttfts: list[float] = []
 
     def expect(self, num_requests: int, tokens: int) -> None:
@@ -43,11 +45,13 @@ class Tally:
         self.num_wanted += num_requests
         self.tokens_wanted += tokens
 
-    def add(self, record: RequestRecord) -> None:
-        """One request has ended."""
+    def add(self, record: RequestRecord, *, was_before: bool = False) -> None:
+        """One request has ended, in this sitting or in one before it."""
+        tokens = (record.wanted_prompt_tokens or 0) + record.wanted_output_tokens
         self._num_done += 1
         self._num_failed += not record.ok
-        self._tokens_done += (record.wanted_prompt_tokens or 0) + record.wanted_output_tokens
+        self._tokens_done += tokens
+        self._tokens_before += tokens if was_before else 0
         if record.ok and record.ttft_s is not None:
             insort(self._ttfts, record.ttft_s)
 
@@ -65,5 +69,10 @@ class Tally:
             self.tokens_wanted,
             self._tokens_done,
             self._ttfts[len(self._ttfts) // 2] if self._ttfts else None,
+            self._left_s(elapsed_s),
             say,
         )
+
+    def _left_s(self, elapsed_s: float) -> float | None:
+        done = self._tokens_done - self._tokens_before
+        return elapsed_s * (self.tokens_wanted - self._tokens_done) / done if done else None

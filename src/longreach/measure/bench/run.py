@@ -4,6 +4,8 @@ import asyncio
 import secrets
 from datetime import datetime
 
+import orjson
+
 from longreach._version import __version__
 from longreach.measure.bench.asking import Asking
 from longreach.measure.bench.events import BenchEvent, OnBenchEvent
@@ -91,8 +93,18 @@ def _make_header(
         cache_salt=settings.cache_salt or secrets.token_hex(8),
         is_hybrid=target.expected.is_hybrid,
         is_deterministic=target.expected.is_deterministic,
-        notes=workload.notes,
+        notes=(*workload.notes, *_note_settings(settings, reached)),
     )
+
+
+def _note_settings(settings: BenchSettings, reached: Reached) -> list[str]:
+    """What of the settings decides on answers and their length."""
+    notes = []
+    if settings.extra_body:
+        notes.append(f"request fields: {orjson.dumps(dict(settings.extra_body)).decode()}")
+    if not (settings.exact_output and reached.is_vllm):
+        notes.append("answers may end by themselves before the wanted length")
+    return notes
 
 
 def _plan(target: BenchTarget, settings: BenchSettings, workload: Workload, reached: Reached) -> RunPlan:

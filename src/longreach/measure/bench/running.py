@@ -129,7 +129,7 @@ class Run:
         left = [request for request in self._requests_of(spec) if not self._log.has(spec.name, request.index)]
         for request in self._requests_of(spec):
             if self._log.has(spec.name, request.index):
-                self._tally.add(self._log.records[spec.name, request.index])
+                self._tally.add(self._log.records[spec.name, request.index], was_before=True)
         if not left:
             return
         before = None if self._is_dead.is_set() else await fetch_metrics(self._client)

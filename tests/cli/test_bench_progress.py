@@ -1,0 +1,33 @@
+import pytest
+
+from longreach.cli.bench_progress import BenchProgress, describe
+from longreach.measure.bench.events import BenchEvent
+
+HALF_WAY = BenchEvent("requests", 60.0, "warm 1", 20, 10, 1, 4_000, 1_000, 2.5, 180.0)
+
+
+def test_a_line_tells_how_far_how_well_and_how_much_longer() -> None:
+    assert describe(HALF_WAY) == (
+        "warm 1: 10 of 20 requests, 1 failed, 1,000 of 4,000 tokens, TTFT median 2.5 s, 3 min 00 s left"
+    )
+
+
+def test_before_the_first_answer_nothing_is_guessed() -> None:
+    event = BenchEvent("requests", 1.0, "cold", 20, 0, 0, 4_000, 0)
+    assert describe(event) == "cold: 0 of 20 requests, 0 of 4,000 tokens"
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    now = 0.0
+    progress = BenchProgress(lambda: now)
+    for event in (BenchEvent("reach"), BenchEvent("prompts"), BenchEvent("prompts"), BenchEvent("reach")):
+        progress(event)
+    for _ in range(31):
+        now += 1.0
+        progress(HALF_WAY)
+    progress(BenchEvent("requests", say="nothing answers any more"))
+    progress.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["asking the server who it is", "writing the prompts"]
+    assert [line.startswith("warm 1: 10 of 20") for line in lines[2:4]] == [True, True]
+    assert lines[4:] == ["nothing answers any more"]
