@@ -82,6 +82,15 @@ def test_a_servers_words_cannot_draw_on_the_terminal() -> None:
     assert "no [2J such" in text
 
 
+def test_without_metrics_nothing_is_said_of_the_server() -> None:
+    run = replace(result(record(), record(1, output_tokens=None), lag_s=None), samples=())
+    records = tuple(replace(item, client_loop_lag_p99_s=None) for item in run.records)
+    text = _plain(replace(run, records=records))
+    assert "preemption" not in text
+    assert "late by" not in text
+    assert "tokens/s generated" not in text
+
+
 def test_the_same_run_compared_with_itself_is_equal() -> None:
     run = cold_run(12)
     text = render_comparison(compare_runs(run, run), Paint())

@@ -202,6 +202,12 @@ def test_a_failed_request_leaves_the_counts_of_its_phase_undecided() -> None:
     assert {_check(run, name).verdict for name in ("ttft_agrees", "tokens_agree")} == {"cannot_tell"}
 
 
+def test_a_phase_with_a_request_that_was_sent_again_is_left_undecided() -> None:
+    sittings = (phase(num_sent=3, ended_s=7, prompt_tokens=2000), phase(num_sent=2, began_s=8, ended_s=15))
+    run = result(*(record(index, sent_s=[0, 3, 9, 12][index]) for index in range(4)), phases=sittings)
+    assert _check(run, "tokens_agree").evidence == "prompt 2,000; output 22"
+
+
 def test_token_totals_are_equal_to_the_last_token() -> None:
     run = result(*(record(index) for index in range(4)), phases=(phase(generation_tokens=45),))
     item = _check(run, "tokens_agree")

@@ -150,3 +150,17 @@ def test_runs_without_a_common_figure_are_refused() -> None:
         compare_runs(_run(1), result(record(state="warm")))
     assert caught.value.what == "the two runs have no figure in common"
     assert caught.value.why == "A answered 30 cold, B 1 warm"
+
+
+def test_times_of_nothing_and_runs_of_nothing_are_no_figures() -> None:
+    run = _run(1)
+    instant = replace(run, records=tuple(replace(r, itl_s=0.0) for r in run.records))
+    assert not any(metric.metric == "itl_s" for metric in compare_runs(run, instant).metrics)
+    with pytest.raises(UsageError, match="no figure in common"):
+        compare_runs(run, replace(run, records=()))
+
+
+def test_tokens_that_one_server_does_not_count_make_no_throughput() -> None:
+    a, b = _run(1), _run(2)
+    uncounted = replace(a, records=tuple(replace(r, output_tokens=None) for r in a.records))
+    assert not any(metric.metric == "output_tokens_per_s" for metric in compare_runs(uncounted, b).metrics)

@@ -16,9 +16,11 @@ def check_ttft(result: BenchResult) -> ChecklistItem | None:
     tokenizing add before the engine's clock starts; what this client was late comes on top.
     """
     name, title = "ttft_agrees", "time to first token agrees with the server's own"
-    pairs = [(_in_phase(result, p), p) for p in result.phases if p.attributed and p.ttft_sum_s is not None]
-    pairs = [(own, phase) for own, phase in pairs if own and all(r.ok and r.ttft_s is not None for r in own)]
-    pairs = [(own, phase) for own, phase in pairs if phase.ttft_count == len(own)]
+    pairs = [
+        (own, phase)
+        for own, phase in _countable(result)
+        if phase.ttft_sum_s is not None and phase.ttft_count == len(known(r.ttft_s for r in own)) == len(own)
+    ]
     if not pairs:
         return ChecklistItem(name, title, "cannot_tell", "the server's metrics are absent or hold other requests too")
     num_requests = sum(len(own) for own, _ in pairs)
@@ -37,17 +39,20 @@ def check_ttft(result: BenchResult) -> ChecklistItem | None:
     return ChecklistItem(name, title, verdict, evidence)
 
 
-def _in_phase(result: BenchResult, phase: PhaseReport) -> list[RequestRecord]:
-    return [r for r in result.records if r.phase == phase.name and phase.began_s <= r.sent_s <= phase.ended_s]
+def _countable(result: BenchResult) -> list[tuple[list[RequestRecord], PhaseReport]]:
+    """The phases whose counts are of our requests alone, all of them answered, each with its requests."""
+    pairs = []
+    for phase in result.phases:
+        own = [r for r in result.records if r.phase == phase.name and phase.began_s <= r.sent_s <= phase.ended_s]
+        if phase.attributed and own and len(own) == phase.num_sent and all(record.ok for record in own):
+            pairs.append((own, phase))
+    return pairs
 
 
 def check_tokens(result: BenchResult) -> ChecklistItem | None:
     name, title = "tokens_agree", "token totals equal the server's counters"
     rows: list[tuple[str, int, int]] = []
-    for phase in result.phases:
-        own = _in_phase(result, phase)
-        if not phase.attributed or not own or not all(record.ok for record in own):
-            continue
+    for own, phase in _countable(result):
         totals = (total(r.prompt_tokens for r in own), total(r.output_tokens for r in own))
         counters = (phase.prompt_tokens, phase.generation_tokens)
         named = zip(("prompt", "output"), totals, counters, strict=True)
