@@ -117,12 +117,12 @@ class VllmCounters:
         for source, tokens in hits.items():
             self.add(f'prompt_tokens_cached_by_source_total,source="{source}"', tokens)
 
-    def render(self, num_gpu_blocks: int, max_model_len: int) -> str:
+    def render(self, num_gpu_blocks: int, max_model_len: int | None) -> str:
         """The page."""
         size = num_gpu_blocks * BLOCK_SIZE
         cache = (
             f'engine="0",block_size="{BLOCK_SIZE}",num_gpu_blocks="{num_gpu_blocks}",cache_dtype="auto",'
-            f'kv_cache_size_tokens="{size}",kv_cache_max_concurrency="{size / max_model_len}"'
+            f'kv_cache_size_tokens="{size}",kv_cache_max_concurrency="{size / (max_model_len or size)}"'
         )
         gauges = {
             "num_requests_running": self.num_running,

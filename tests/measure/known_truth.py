@@ -62,10 +62,11 @@ class TruthMode:
     with_sources: bool = True  # 0.32 counts cached tokens by source, older releases do not
     with_tokenize: bool = True
     with_models: bool = True
+    with_root: bool = True  # /v1/models names the folder of the model, and so its tokenizer
     with_version: bool = True
     with_chat_template: bool = True
     template_grows: bool = False  # a count that no tokenizer can explain
-    max_model_len: int = 65_536
+    max_model_len: int | None = 65_536
     cache_blocks: int = 4_096
     host_blocks: int = 0  # 0: there is no such tier
     disk_blocks: int = 0
@@ -146,7 +147,8 @@ class KnownTruth:
         mode = self.mode
         match path:
             case "/v1/models" if mode.with_models:
-                entry = {"id": MODEL, "max_model_len": mode.max_model_len, "root": str(self.tokenizer_folder)}
+                root = str(self.tokenizer_folder) if mode.with_root else None
+                entry = {"id": MODEL, "max_model_len": mode.max_model_len, "root": root}
                 return web.json_response({"object": "list", "data": [entry]})
             case "/version" if mode.with_version:
                 return web.json_response({"version": "0.32.0"})
@@ -166,9 +168,9 @@ class KnownTruth:
                 return refusal
             seen.text, ids = self._read_prompt(seen.body)
             seen.num_prompt_tokens = len(ids)
-            if len(ids) >= self.mode.max_model_len:
+            if (limit := self.mode.max_model_len) is not None and len(ids) >= limit:
                 seen.outcome = "refused"
-                return _error(400, _too_long(self.mode.max_model_len, len(ids)), "input_tokens")
+                return _error(400, _too_long(limit, len(ids)), "input_tokens")
             return await self._take_up(request, seen, ids)
         except (asyncio.CancelledError, ConnectionError):
             if seen.outcome == "open":
