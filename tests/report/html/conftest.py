@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.report.html import sample_runs
+from tests.report.html import sample_runs, sample_tiers
 
 from longreach.report.html.bench_page import render_bench_html
+from longreach.report.html.tiers_page import render_tiers_html
 
 _ROOT = Path(__file__).parents[3]
 
@@ -35,3 +36,9 @@ def large_page() -> str:
     """5,000 requests."""
     result = sample_runs.run(num_requests=1250)
     return render_bench_html(result, sample_runs.summary(result))
+
+
+@pytest.fixture(scope="session")
+def tiers_page() -> str:
+    """Three variants, two verdicts, a run that failed."""
+    return render_tiers_html(sample_tiers.report())

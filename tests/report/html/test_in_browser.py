@@ -22,8 +22,17 @@ _FLAGS = (
     "--no-first-run",
 )
 Scheme = Literal["light", "dark"]
-Widths = pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
-Schemes = pytest.mark.parametrize("scheme", ["light", "dark"])
+Screens = pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        ("page", 1280, "light"),
+        ("page", 390, "dark"),
+        ("plain_page", 390, "light"),
+        ("large_page", 1280, "dark"),
+        ("tiers_page", 390, "light"),
+        ("tiers_page", 1280, "dark"),
+    ],
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +47,6 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(scope="module", params=["page", "plain_page", "large_page"])
-def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("page"), request.getfixturevalue(request.param))
-
-
 def written(folder: Path, text: str) -> Path:
     path = folder / "report.html"
     path.write_text(text, "utf-8")
@@ -54,6 +58,7 @@ def opened(browser: Browser, path: Path, width: int = 1280, scheme: Scheme = "li
     """The page offline. On leaving: nothing but itself was asked for, and the browser had nothing to complain about."""
     with browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True) as context:
         page = context.new_page()
+        page.set_default_timeout(90_000)  # of milliseconds; a machine that is busy takes its time
         requests: list[str] = []
         complaints: list[str] = []
         page.on("request", lambda request: requests.append(request.url))
@@ -77,18 +82,16 @@ _MEETING = """[...document.querySelectorAll('figure svg')].flatMap(svg => {
 })"""
 
 
-@Widths
-def test_everything_fits_the_width_of_the_screen(browser: Browser, path: Path, width: int) -> None:
-    with opened(browser, path, width) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        for drawing in page.locator("figure svg").all():
-            box = drawing.bounding_box()
-            assert box is not None
-            assert box["x"] >= 0
-            assert box["x"] + box["width"] <= width
-            assert min(box["width"], box["height"]) >= 90
-        assert page.evaluate(_CUT_OFF) == []
-        assert page.evaluate(_MEETING) == []
+def assert_in_place(page: Page, width: int) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for drawing in page.locator("figure svg").all():
+        box = drawing.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert min(box["width"], box["height"]) >= 90
+    assert page.evaluate(_CUT_OFF) == []
+    assert page.evaluate(_MEETING) == []
 
 
 _WORDS_AND_GROUNDS = """[...document.querySelectorAll('body *')].filter(element =>
@@ -114,24 +117,31 @@ def assert_readable(page: Page) -> None:
     assert dim == []
 
 
-@Schemes
-def test_every_word_is_readable_and_every_plot_shows_something(browser: Browser, path: Path, scheme: Scheme) -> None:
-    with opened(browser, path, scheme=scheme) as page:
-        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (ground == "rgb(15, 18, 22)") is (scheme == "dark")
-        assert_readable(page)
-        whole = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
-        for drawing in page.locator("figure svg").all():
-            box = drawing.bounding_box()
-            assert box is not None
-            ends = box["x"] + box["width"], box["y"] + box["height"]
-            assert_drawn(whole.crop((round(box["x"]), round(box["y"]), round(ends[0]), round(ends[1]))))
+def assert_every_plot_shows_something(page: Page) -> None:
+    whole = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+    for drawing in page.locator("figure svg").all():
+        box = drawing.bounding_box()
+        assert box is not None
+        ends = box["x"] + box["width"], box["y"] + box["height"]
+        assert_drawn(whole.crop((round(box["x"]), round(box["y"]), round(ends[0]), round(ends[1]))))
 
 
 def assert_drawn(picture: Image.Image) -> None:
     colours = sorted(picture.getcolors(2**24) or [], reverse=True)
     assert len(colours) > 30
     assert colours[0][0] / (picture.width * picture.height) < 0.985
+
+
+@Screens
+def test_page_is_complete_readable_and_in_place(
+    browser: Browser, tmp_path: Path, request: pytest.FixtureRequest, name: str, width: int, scheme: Scheme
+) -> None:
+    with opened(browser, written(tmp_path, request.getfixturevalue(name)), width, scheme) as page:
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(15, 18, 22)") is (scheme == "dark")
+        assert_in_place(page, width)
+        assert_readable(page)
+        assert_every_plot_shows_something(page)
 
 
 def test_figures_open_from_the_keyboard(browser: Browser, tmp_path: Path, page: str) -> None:

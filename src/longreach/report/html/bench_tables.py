@@ -12,8 +12,10 @@ from longreach.measure.bench.summary_values import (
     StateSummary,
 )
 from longreach.measure.bench.values import BenchResult, RequestRecord
+from longreach.measure.verify_report import Verdict
 from longreach.report.html.elements import Content, element, table
-from longreach.report.html.figures import counted, duration, interval, percent, rate, tokens
+from longreach.report.html.figures import UNKNOWN, counted, duration, interval, percent, rate, tokens
+from longreach.report.html.page import word
 from longreach.report.html.plots.values import STATE_WORDS, prompt_tokens
 
 _MAX_FAILED = 50
@@ -23,7 +25,7 @@ _COMPARED = {
     "ttft_warm_s": "TTFT, warm",
     "decode_tokens_per_s": "decode",
 }
-_LANDED = {
+_LANDED: dict[str, tuple[Verdict, str]] = {
     "inside": ("pass", "as expected"),
     "faster": ("pass", "faster"),
     "slower": ("fail", "slower"),
@@ -117,10 +119,16 @@ def _forecast_row(one: ForecastComparison) -> tuple[Content, ...]:
     def write(value: float | None) -> str:
         return rate(value, "tokens/s") if one.figure == "decode_tokens_per_s" else duration(value)
 
-    expected = "-" if one.low is None or one.high is None else f"{write(one.low)} to {write(one.high)}"
+    expected = UNKNOWN if one.low is None or one.high is None else f"{write(one.low)} to {write(one.high)}"
     level, words = _LANDED[one.verdict]
-    verdict = element("span", words, class_=f"word {level}")
-    return (_COMPARED[one.figure], tokens(one.prompt_tokens), write(one.measured), write(one.bound), expected, verdict)
+    return (
+        _COMPARED[one.figure],
+        tokens(one.prompt_tokens),
+        write(one.measured),
+        write(one.bound),
+        expected,
+        word(level, words),
+    )
 
 
 def check_table(summary: BenchSummary) -> Element:
@@ -128,7 +136,7 @@ def check_table(summary: BenchSummary) -> Element:
     rows = [
         (
             item.title,
-            element("span", _VERDICTS[item.verdict], class_=f"word {item.verdict}"),
+            word(item.verdict, _VERDICTS[item.verdict]),
             element("span", item.evidence, *([element("small", f"fix: {item.fix}")] if item.fix else [])),
         )
         for item in summary.checks
@@ -154,12 +162,12 @@ def failure_tables(result: BenchResult, summary: BenchSummary) -> list[Element]:
 
 
 def _failure_row(record: RequestRecord) -> tuple[Content, ...]:
-    status = "-" if record.error_status is None else str(record.error_status)
+    status = UNKNOWN if record.error_status is None else str(record.error_status)
     kind = (record.error_kind or "unknown").replace("_", " ")
-    return (f"{record.phase}, {record.index}", tokens(prompt_tokens(record)), kind, status, record.error or "-")
+    return (f"{record.phase}, {record.index}", tokens(prompt_tokens(record)), kind, status, record.error or UNKNOWN)
 
 
-def header_table(result: BenchResult) -> list[Element]:
+def header_table(result: BenchResult) -> Element:
     """All that must be the same for another run to be comparable."""
     header, server = result.header, result.header.server
     rows = [
@@ -172,11 +180,11 @@ def header_table(result: BenchResult) -> list[Element]:
         ("digest of the workload", header.workload_digest),
         ("seed", header.seed),
         ("tokenizer", f"{header.tokenizer}, template of {counted(header.template_tokens, 'token')}"),
+        ("measured by", f"longreach {header.longreach_version}"),
         ("temperature 0", "yes" if header.is_deterministic else "no"),
         *_server_rows(result),
     ]
-    notes = [element("ul", *(element("li", note) for note in header.notes), class_="notes")] if header.notes else []
-    return [table("The run", ("what", "value"), rows, num_text_columns=2), *notes]
+    return table("The run", ("what", "value"), rows, num_text_columns=2)
 
 
 def _server_rows(result: BenchResult) -> list[tuple[str, str]]:

@@ -11,11 +11,12 @@ from longreach.measure.bench.values import CacheState
 
 @dataclass(frozen=True, slots=True)
 class Colour:
-    """One role of the page. `light` tells it from all others."""
+    """One role of the page. `light` tells it from all others; marks differ in shape as well."""
 
     name: str
     light: str
     dark: str
+    marker: str = "o"
 
 
 PAPER = Colour("paper", "#f4f6f8", "#0f1216")
@@ -31,12 +32,14 @@ FORECAST = Colour("forecast", "#8b949f", "#8d98a5")
 
 STATES: dict[CacheState, Colour] = {
     "cold": Colour("cold", "#0072b2", "#56b4e9"),
-    "warm": Colour("warm", "#b84f00", "#f08a3c"),
-    "evicted": Colour("evicted", "#a64f82", "#cc79a7"),
-    "as_it_comes": Colour("as-it-comes", "#4a5563", "#b4bec9"),
-    "flood": Colour("flood", "#9aa4ae", "#6d7884"),
+    "warm": Colour("warm", "#b84f00", "#f08a3c", "^"),
+    "evicted": Colour("evicted", "#a64f82", "#cc79a7", "s"),
+    "as_it_comes": Colour("as-it-comes", "#4a5563", "#b4bec9", "D"),
+    "flood": Colour("flood", "#9aa4ae", "#6d7884", "v"),
 }
-MARKERS: dict[CacheState, str] = {"cold": "o", "warm": "^", "evicted": "s", "as_it_comes": "D", "flood": "v"}
+
+SERIES = (STATES["as_it_comes"], STATES["cold"], STATES["warm"], STATES["evicted"])
+"""For what has no colour of its own, in order."""
 
 ON_TIER = "#101418"
 """Text on a bar of a tier, in both themes."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from longreach.measure.bench.summary_values import Distribution, Interval
-from longreach.units import format_duration, format_tokens
+from longreach.units import format_bytes, format_duration, format_tokens
 
 _NICE_S = (
     *(factor * 10.0**power for power in range(-6, 0) for factor in (1, 2, 5)),
@@ -13,13 +13,14 @@ _NICE_S = (
 _NICE_TOKENS = tuple(factor * 10.0**power for power in range(9) for factor in (1, 2, 5))
 _MAX_TICKS = 6
 
+UNKNOWN = "-"
 DISTRIBUTION_HEADER = ("requests", "mean", "P50", "95 % interval of P50", "P90", "P99", "largest")
 
 
 def duration(seconds: float | None) -> str:
     """`4.32 ms`, `43.2 ms`, `840 ms`, `4.2 s`, `3 min 35 s`; a dash for what is not known."""
     if seconds is None:
-        return "-"
+        return UNKNOWN
     if 0 < seconds < 0.1:
         return f"{1000 * seconds:.3g} ms"
     return format_duration(seconds)
@@ -27,28 +28,33 @@ def duration(seconds: float | None) -> str:
 
 def interval(bounds: Interval | None) -> str:
     """`4.1 s to 4.6 s`; a dash where the sample is too small for one."""
-    return "-" if bounds is None else f"{duration(bounds[0])} to {duration(bounds[1])}"
+    return UNKNOWN if bounds is None else f"{duration(bounds[0])} to {duration(bounds[1])}"
 
 
 def tokens(count: float | None) -> str:
     """`1,194,731`; a dash for what is not known."""
-    return "-" if count is None else format_tokens(round(count))
+    return UNKNOWN if count is None else format_tokens(round(count))
 
 
 def rate(per_s: float | None, unit: str) -> str:
     """Three figures: `1,240 tokens/s`, `0.532 requests/s`."""
     if per_s is None:
-        return "-"
+        return UNKNOWN
     return f"{per_s:,.0f} {unit}" if per_s >= 1000 else f"{per_s:.3g} {unit}"
 
 
 def percent(share: float | None) -> str:
     """`12.5 %`, `75 %`; what is neither nothing nor all stays so: `< 0.1 %`, `> 99.9 %`."""
     if share is None:
-        return "-"
+        return UNKNOWN
     if 0 < share < 0.001 or 0.999 < share < 1:
         return "< 0.1 %" if share < 0.5 else "> 99.9 %"
     return f"{round(100 * share, 1):g} %"
+
+
+def size(size_bytes: float | None) -> str:
+    """`10.5 GiB`."""
+    return UNKNOWN if size_bytes is None else format_bytes(size_bytes)
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,6 +1,5 @@
 """The run in words: what was measured against whom, and what a reader must know before any figure."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from longreach.measure.bench.selection import describe_load
@@ -8,18 +7,8 @@ from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchHeader, BenchResult
 from longreach.measure.verify_report import Verdict
 from longreach.report.html.figures import counted, duration
+from longreach.report.html.page import Headline
 from longreach.report.html.plots.values import STATE_WORDS
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """`level` is how the verdict looks, `verdict` says it in words, `details` come worst first."""
-
-    title: str
-    what: str
-    level: Verdict
-    verdict: str
-    details: tuple[str, ...]
 
 
 def bench_headline(result: BenchResult, summary: BenchSummary) -> Headline:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from longreach.measure.bench.summary_values import BenchSummary, StateSummary
+from longreach.measure.bench.summary_values import BenchSummary
 from longreach.report.html.colours import INK, ON_TIER, TIERS
 from longreach.report.html.drawing import Tips, drawn
 from longreach.report.html.figures import percent, tokens
@@ -29,7 +29,11 @@ Parts = Mapping[str, int]
 
 def plot_hits(summary: BenchSummary) -> Plot | NoPlot:
     """One bar a cache state, each the whole of its prompt tokens."""
-    bars = {STATE_WORDS[state.state]: token_sources(state) for state in summary.states if state.prompt_tokens}
+    bars = {
+        STATE_WORDS[state.state]: split_sources(state.prompt_tokens, state.cached_tokens, state.hits_by_source)
+        for state in summary.states
+        if state.prompt_tokens
+    }
     if not bars:
         return NoPlot(_TITLE, "the server counted no prompt tokens")
     if all(set(parts) == {"unknown"} for parts in bars.values()):
@@ -37,22 +41,18 @@ def plot_hits(summary: BenchSummary) -> Plot | NoPlot:
     return plot_sources("hits", _TITLE, "cache", bars)
 
 
-def token_sources(state: StateSummary) -> dict[str, int]:
-    """The prompt tokens of one state by where they came from."""
-    if state.cached_tokens is None:
-        return {"unknown": state.prompt_tokens}
-    found = split_hits(state.hits_by_source)
-    found["unattributed"] = state.cached_tokens - sum(found.values())
-    parts = {"computed": state.prompt_tokens - state.cached_tokens, **found}
-    return {name: count for name, count in parts.items() if count > 0}
-
-
-def split_hits(hits_by_source: Sequence[tuple[str, int]]) -> Counter[str]:
-    """Hit tokens by the tiers that have a colour; a source that only says that it is not the GPU is elsewhere."""
+def split_sources(
+    prompt_tokens: int, cached_tokens: int | None, hits_by_source: Sequence[tuple[str, int]]
+) -> dict[str, int]:
+    """Prompt tokens by where they came from. A source that only says that it is not the GPU is elsewhere."""
+    if cached_tokens is None:
+        return {"unknown": prompt_tokens}
     found: Counter[str] = Counter()
     for name, count in hits_by_source:
         found[name if name in ("device", "host", "disk") else "elsewhere"] += count
-    return found
+    found["unattributed"] = cached_tokens - found.total()
+    parts = {"computed": prompt_tokens - cached_tokens, **found}
+    return {name: count for name, count in parts.items() if count > 0}
 
 
 def plot_sources(name: str, title: str, what: str, bars: Mapping[str, Parts]) -> Plot:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchResult, RequestRecord
+from longreach.report.html.colours import STATES
 from longreach.report.html.plots.rows import Row, plot_rows
 from longreach.report.html.plots.values import STATE_WORDS, NoPlot, Plot, by_state
 
@@ -15,7 +16,7 @@ def plot_itl(result: BenchResult, summary: BenchSummary) -> Plot | NoPlot:
     good = [record for record in result.counted if record.ok]
     figures = {state.state: state.itl_s for state in summary.states}
     rows = [
-        Row(state, f"ITL, {STATE_WORDS[state]}", values, figures.get(state))
+        Row(STATES[state], f"ITL, {STATE_WORDS[state]}", values, figures.get(state))
         for state, records in by_state(good).items()
         if (values := _values(records, lambda record: record.itl_s))
     ]
@@ -23,7 +24,7 @@ def plot_itl(result: BenchResult, summary: BenchSummary) -> Plot | NoPlot:
         return NoPlot(_TITLE, "no request brought two tokens whose number the server told")
     gaps = _values(good, lambda record: record.chunk_gap_p99_s)
     if gaps:
-        rows.append(Row("flood", "chunk gap, P99", gaps, summary.chunk_gap_p99_s))
+        rows.append(Row(STATES["flood"], "chunk gap, P99", gaps, summary.chunk_gap_p99_s))
     limit_s = summary.goodput.slo.itl_s if summary.goodput else None
     opening = "Mean time between the tokens of each request, by the server's count; a chunk may carry several tokens."
     return plot_rows("itl", _TITLE, opening, rows, limit_s)

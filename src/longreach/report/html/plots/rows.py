@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longreach.measure.bench.summary_values import Distribution
-from longreach.measure.bench.values import CacheState
-from longreach.report.html.colours import INK, STATES
+from longreach.report.html.colours import INK, Colour
 from longreach.report.html.drawing import HEIGHT_IN, Tips, drawn
 from longreach.report.html.figures import DISTRIBUTION_HEADER, distribution_cells, duration, quantiles_text
-from longreach.report.html.plots.values import Plot, Scale, limit_line, scatter, set_durations
+from longreach.report.html.plots.values import Plot, Scale, is_right, limit_line, scatter, set_durations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +21,7 @@ _GOLDEN = 0.6180339887498949  # multiples of it spread evenly over 0..1, and are
 class Row:
     """Values in seconds, and their percentiles as the summary has them."""
 
-    state: CacheState
+    colour: Colour
     label: str
     values: Sequence[float]
     figures: Distribution | None
@@ -56,7 +55,7 @@ def _draw(figure: "Figure", rows: Sequence[Row], limit_s: float | None) -> Tips:
     tips: dict[str, list[str]] = {}
     for place, row in enumerate(rows):
         offsets = [place + 0.46 * ((index * _GOLDEN) % 1.0) - 0.12 for index in range(len(row.values))]
-        if scatter(axes, row.state, row.values, offsets, gid=f"marks-{place}"):
+        if scatter(axes, row.colour, row.values, offsets, gid=f"marks-{place}"):
             tips[f"marks-{place}"] = [f"{row.label}: {duration(value)}" for value in row.values]
         if row.figures is not None:
             _draw_figures(axes, place, row, row.figures)
@@ -65,18 +64,19 @@ def _draw(figure: "Figure", rows: Sequence[Row], limit_s: float | None) -> Tips:
 
 def _draw_figures(axes: "Axes", place: int, row: Row, figures: Distribution) -> None:
     height = place - 0.24
-    colour = STATES[row.state].light
+    colour = row.colour.light
     axes.plot([figures.p50, figures.p99], [height, height], color=colour, linewidth=1.4)
     if figures.p50_interval is not None:
         axes.plot(figures.p50_interval, [height, height], color=colour, linewidth=5, alpha=0.45, solid_capstyle="butt")
     for value in (figures.p50, figures.p90, figures.p99):
         axes.plot([value], [height], marker="|", markersize=11, markeredgewidth=2, color=colour)
+    left_of_it = is_right(axes, figures.p50)
     axes.annotate(
         f"P50 {duration(figures.p50)} · P99 {duration(figures.p99)}",
-        (figures.p50, height),
+        (figures.p99 if left_of_it else figures.p50, height),
         xytext=(0, 7),
         textcoords="offset points",
-        ha="left",
+        ha="right" if left_of_it else "left",
         va="bottom",
         color=INK.light,
         fontsize=9,

@@ -14,8 +14,8 @@ from longreach.report.html.plots.values import (
     NoPlot,
     Plot,
     Scale,
-    apart,
     by_state,
+    label_at_right,
     prompt_tokens,
     scatter,
     set_durations,
@@ -39,7 +39,8 @@ def plot_ttft(result: BenchResult, summary: BenchSummary) -> Plot | NoPlot:
         return NoPlot(_TITLE, "no request was answered")
     if not summary.lengths:
         rows = [
-            Row(state, STATE_WORDS[state], _times(records), figures.get(state)) for state, records in groups.items()
+            Row(STATES[state], STATE_WORDS[state], _times(records), figures.get(state))
+            for state, records in groups.items()
         ]
         limit_s = summary.goodput.slo.ttft_s if summary.goodput else None
         return plot_rows(
@@ -105,7 +106,7 @@ def _draw(figure: "Figure", groups: Groups, forecasts: Sequence[ForecastComparis
     tips: dict[str, list[str]] = {}
     for state, records in groups.items():
         xs = [float(prompt_tokens(record) or 0) for record in records]
-        if scatter(axes, state, xs, _times(records), gid=f"marks-{state}"):
+        if scatter(axes, STATES[state], xs, _times(records), gid=f"marks-{state}"):
             tips[f"marks-{state}"] = [_tip(record) for record in records]
     _label(axes, groups, forecasts)
     return tips
@@ -134,27 +135,13 @@ def _draw_forecast(axes: "Axes", forecasts: Sequence[ForecastComparison]) -> Non
 
 
 def _label(axes: "Axes", groups: Groups, forecasts: Sequence[ForecastComparison]) -> None:
-    """Names right of the longest prompts of each state and of each bound, moved apart where they meet."""
+    """Names beside the longest prompts of each state, and beside the furthest bounds."""
     longest = {state: max(records, key=_length_and_time) for state, records in groups.items()}
-    labels = [(STATE_WORDS[state], STATES[state].light, record.ttft_s) for state, record in longest.items()]
+    labels = [(STATE_WORDS[state], STATES[state], record.ttft_s or 0.0) for state, record in longest.items()]
     for name in _FORECAST_FIGURES:
-        bounds = [one for one in forecasts if one.figure == name and one.bound]
-        if bounds:
-            furthest = max(bounds, key=lambda one: one.prompt_tokens)
-            labels.append(("bound", MUTED.light, furthest.bound))
-    to_axes = axes.transData + axes.transAxes.inverted()
-    heights = [float(to_axes.transform((axes.get_xlim()[1], time or 0.0))[1]) for _, _, time in labels]
-    for place, (text, colour, _), height in zip(range(len(labels)), labels, apart(heights, 0.07), strict=True):
-        axes.text(
-            1.025,
-            height,
-            text,
-            transform=axes.transAxes,
-            va="center",
-            color=colour,
-            fontweight="normal" if text == "bound" else "bold",
-            gid=f"direct@{place}",
-        )
+        bounds = [(one.prompt_tokens, one.bound) for one in forecasts if one.figure == name and one.bound]
+        labels += [("bound", MUTED, max(bounds)[1])] if bounds else []
+    label_at_right(axes, labels)
 
 
 def _length_and_time(record: RequestRecord) -> tuple[int, float]:

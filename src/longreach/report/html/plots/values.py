@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from longreach.measure.bench.values import CacheState, RequestRecord
-from longreach.report.html.colours import BAD, MARKERS, STATES
+from longreach.report.html.colours import BAD, Colour
 from longreach.report.html.drawing import MAX_MARKS
 from longreach.report.html.figures import duration_ticks, tick_duration, tick_tokens, token_ticks
 
@@ -98,18 +98,18 @@ def _set_scale(
     which.set_major_formatter(FuncFormatter(write))
 
 
-def scatter(axes: "Axes", state: CacheState, xs: Sequence[float], ys: Sequence[float], *, gid: str) -> bool:
-    """The marks of one state. Returns whether each of them can be pointed at."""
+def scatter(axes: "Axes", colour: Colour, xs: Sequence[float], ys: Sequence[float], *, gid: str) -> bool:
+    """The marks of one kind of request. Returns whether each of them can be pointed at."""
     single = len(xs) <= MAX_MARKS
     axes.plot(
         xs,
         ys,
         linestyle="none",
-        marker=MARKERS[state],
+        marker=colour.marker,
         markersize=4.5 if single else 2.5,
         markeredgewidth=0,
         alpha=0.75 if single else 0.4,
-        color=STATES[state].light,
+        color=colour.light,
         gid=gid,
         rasterized=not single,
         clip_on=False,
@@ -122,8 +122,7 @@ def limit_line(axes: "Axes", limit: float | None, text: str) -> None:
     if limit is None or not axes.get_xlim()[0] < limit < axes.get_xlim()[1]:
         return
     axes.axvline(limit, color=BAD.light, linewidth=1.2, linestyle=(0, (4, 3)))
-    low, high = axes.transData.inverted().transform(axes.transAxes.transform([(0.7, 0), (1, 0)]))[:, 0]
-    left_of_it = low < limit <= high
+    left_of_it = is_right(axes, limit)
     axes.annotate(
         text,
         (limit, 1.0),
@@ -135,6 +134,28 @@ def limit_line(axes: "Axes", limit: float | None, text: str) -> None:
         color=BAD.light,
         gid="direct@limit",
     )
+
+
+def is_right(axes: "Axes", value: float) -> bool:
+    """Whether a text that begins at this value of x would leave the axes."""
+    return float((axes.transData + axes.transAxes.inverted()).transform((value, 0))[0]) > 0.65
+
+
+def label_at_right(axes: "Axes", labels: Sequence[tuple[str, Colour, float]]) -> None:
+    """Names right of the axes at the heights of their values, moved apart where they meet."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    heights = [float(to_axes.transform((axes.get_xlim()[1], value))[1]) for _, _, value in labels]
+    for place, (label, height) in enumerate(zip(labels, apart(heights, 0.07), strict=True)):
+        axes.text(
+            1.025,
+            height,
+            label[0],
+            transform=axes.transAxes,
+            va="center",
+            color=label[1].light,
+            fontweight="bold",
+            gid=f"direct@{place}",
+        )
 
 
 def apart(values: Sequence[float], gap: float) -> list[float]:
