@@ -13,7 +13,7 @@ from tests.measure.known_truth import MODEL, KnownTruth, TruthMode, known_truth
 from longreach.errors import ServerError, UsageError
 from longreach.measure.bench.events import BenchEvent
 from longreach.measure.bench.journal import read_journal
-from longreach.measure.bench.prepare import prepare_workload
+from longreach.measure.bench.prepare import choose_salt, prepare_workload
 from longreach.measure.bench.run import run_bench
 from longreach.measure.bench.settings import BenchSettings, BenchTarget
 from longreach.measure.bench.values import BenchResult, Load, RequestRecord
@@ -85,6 +85,21 @@ async def test_every_run_is_cold_although_the_text_is_the_same() -> None:
     assert first.header.workload_digest == second.header.workload_digest
     assert {record.proof for record in second.records} == {"proven"}
     assert [record.answer_digest for record in first.records] == [record.answer_digest for record in second.records]
+
+
+async def test_elsewhere_the_salt_is_in_the_text_and_a_resumed_run_keeps_it(tmp_path: Path) -> None:
+    settings = BenchSettings(journal=tmp_path / "run.jsonl", resume=True)
+    async with known_truth(TruthMode(with_version=False)) as server:
+
+        async def measure(settings: BenchSettings) -> BenchResult:
+            salted = choose_salt(settings)
+            workload = await prepare_workload(target_of(server), salted, WorkloadWish(FOUR), lambda _: None)
+            return await run_bench(target_of(server), salted, workload)
+
+        first, resumed, other = [await measure(each) for each in (settings, settings, BenchSettings())]
+    assert resumed.records == first.records
+    assert other.header.workload_digest != first.header.workload_digest
+    assert {record.proof for record in (*first.records, *other.records)} == {"proven"}
 
 
 async def test_the_same_salt_meets_what_the_first_run_left_and_cold_is_disproven() -> None:
