@@ -142,6 +142,17 @@ def test_pairs_are_compared_with_each_other() -> None:
     assert 0 < low < mean(b) - mean(a) < high
 
 
+def test_a_large_sample_is_compared_with_a_small_one() -> None:
+    rng = np.random.default_rng(9)
+    many, few = rng.normal(10, 1, 9000).tolist(), rng.normal(11, 1, 100).tolist()
+    low, high = relative_difference(many, few).interval or (0, 0)
+    assert (low, high) == pytest.approx((mean(few) / mean(many) - 1.02, mean(few) / mean(many) - 0.98), abs=0.005)
+    low, high = mean_difference(many, few) or (0, 0)
+    assert low < 1 < high
+    low, high = relative_rate_difference((many, [1.0] * 9000), (few, [1.0] * 100)) or (0, 0)
+    assert low < 0.1 < high
+
+
 @pytest.mark.parametrize("figure", ["mean", "p50"])
 @pytest.mark.parametrize("paired", [True, False])
 def test_without_spread_the_difference_is_exact(figure: Figure, paired: bool) -> None:

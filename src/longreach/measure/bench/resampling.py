@@ -13,6 +13,8 @@ Array = NDArray[np.float64]
 
 SHARES: dict[Figure, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _NUM_RESAMPLES = 4000
+_FEWEST_RESAMPLES = 1000  # of large samples, whose replicates are all but normal
+_MAX_DRAWN = 2**23
 _MAX_CELLS = 2**20  # drawn at a time: 8 MiB
 
 
@@ -51,6 +53,12 @@ def _order_statistics(ordered: Array, share: float, rng: np.random.Generator) ->
     return np.asarray(lower + (upper - lower) * (place - below))
 
 
+def equally_many(of_a: Array, of_b: Array) -> tuple[Array, Array]:
+    """Of independent replicates as many as there are of both: a large sample is resampled less often."""
+    num_both = min(len(of_a), len(of_b))
+    return of_a[:num_both], of_b[:num_both]
+
+
 def replicate_pairs(a: Array, b: Array, figure: Figure, rng: np.random.Generator) -> tuple[Array, Array]:
     """The figure of both samples, resampled by the same indices."""
 
@@ -63,6 +71,7 @@ def replicate_pairs(a: Array, b: Array, figure: Figure, rng: np.random.Generator
 
 def _draws(num_samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.int32]]:
     """Indices of all resamples, one a row, a few rows at a time."""
+    resamples = min(_NUM_RESAMPLES, max(_FEWEST_RESAMPLES, _MAX_DRAWN // num_samples))
     rows = max(1, _MAX_CELLS // num_samples)
-    for begin in range(0, _NUM_RESAMPLES, rows):
-        yield rng.integers(0, num_samples, (min(rows, _NUM_RESAMPLES - begin), num_samples), dtype=np.int32)
+    for begin in range(0, resamples, rows):
+        yield rng.integers(0, num_samples, (min(rows, resamples - begin), num_samples), dtype=np.int32)

@@ -13,7 +13,14 @@ from statistics import NormalDist
 
 import numpy as np
 
-from longreach.measure.bench.resampling import SHARES, Array, replicate, replicate_interval, replicate_pairs
+from longreach.measure.bench.resampling import (
+    SHARES,
+    Array,
+    equally_many,
+    replicate,
+    replicate_interval,
+    replicate_pairs,
+)
 from longreach.measure.bench.summary_values import Distribution, Figure, Interval
 
 LEVEL = 0.95
@@ -75,7 +82,8 @@ def mean_difference(first: Sequence[float], second: Sequence[float], seed: int =
     if min(len(a), len(b)) < MIN_SAMPLES:
         return None
     rng = np.random.default_rng(seed)
-    return replicate_interval(replicate(b, "mean", rng) - replicate(a, "mean", rng), min(len(a), len(b)), LEVEL)
+    of_a, of_b = equally_many(replicate(a, "mean", rng), replicate(b, "mean", rng))
+    return replicate_interval(of_b - of_a, min(len(a), len(b)), LEVEL)
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Interval | None:
@@ -104,7 +112,7 @@ def relative_difference(
     if paired:
         of_a, of_b = replicate_pairs(a, b, figure, rng)
     else:
-        of_a, of_b = replicate(np.sort(a), figure, rng), replicate(np.sort(b), figure, rng)
+        of_a, of_b = equally_many(replicate(np.sort(a), figure, rng), replicate(np.sort(b), figure, rng))
     return Estimate(value, replicate_interval(of_b / of_a - 1, num_samples, level), num_samples)
 
 
@@ -130,7 +138,8 @@ def relative_rate_difference(
         rng = np.random.default_rng(own_seed)  # the same one draws the same requests
         of_gains, of_times = replicate_pairs(*_samples(gains, times), "mean", rng)
         rates.append(of_gains / of_times)
-    return replicate_interval(rates[1] / rates[0] - 1, num_samples, level)
+    of_first, of_second = equally_many(*rates)
+    return replicate_interval(of_second / of_first - 1, num_samples, level)
 
 
 def proportion_interval(num_met: int, num_all: int, level: float = LEVEL) -> Interval:
