@@ -26,7 +26,7 @@ def choose_model(served: Sequence[ServedModel], wanted: str | None) -> ServedMod
             return model
     listing = ", ".join(names)
     if wanted is None:
-        raise UsageError("which model to verify is not clear", f"the server serves: {listing}", "--model NAME")
+        raise UsageError("which model is meant is not clear", f"the server serves: {listing}", "--model NAME")
     fix = did_you_mean(wanted, names) or f"--model {names[0]}"
     raise ServerError(f"the server does not serve '{wanted}'", f"it serves: {listing}", fix)
 

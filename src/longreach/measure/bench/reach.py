@@ -43,6 +43,6 @@ def _choose(answer: Answer, wanted: str | None) -> ServedModel:
     try:
         return choose_model(parse_models(answer.require_ok()), wanted)
     except ServerError as error:
-        if wanted is None:
+        if wanted is None and answer.status not in _LOCKED:
             raise ServerError(error.what, error.why, f"{error.fix}; or name the model: --model NAME") from error
         raise
