@@ -20,19 +20,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Any, Literal
 
 from aiohttp import web
 from tests.measure.known_cache import BLOCK_SIZE, BYTES_PER_TOKEN, PrefixCache, Tier, VllmCounters
+from tests.measure.known_words import MODEL, cut_answer, refuse, render_chunk, say_too_long, split_chunks, write_answer
 from tokenizers import Tokenizer
 
 from longreach.launch.tiny_model import write_tiny_model
 
-MODEL = "known"
+__all__ = ["MODEL", "TEMPLATE_TOKENS", "KnownTruth", "SeenRequest", "TruthMode", "known_truth", "tiny_tokenizer_folder"]
+
 TEMPLATE_TOKENS = 7  # that the chat template adds to every text
 _BEFORE, _AFTER = (1, 300, 301, 302), (2, 1, 303)
-_WORDS = ("the", "lamp", "river", "reads", "slowly", "nine", "of", "harbour", "and", "glass", "turned", "away")
 
 Outcome = Literal["open", "answered", "refused", "error_event", "died", "stalled", "cancelled"]
 
@@ -170,7 +170,7 @@ class KnownTruth:
             seen.num_prompt_tokens = len(ids)
             if (limit := self.mode.max_model_len) is not None and len(ids) >= limit:
                 seen.outcome = "refused"
-                return _error(400, _too_long(limit, len(ids)), "input_tokens")
+                return refuse(400, say_too_long(limit, len(ids)), "input_tokens")
             return await self._take_up(request, seen, ids)
         except (asyncio.CancelledError, ConnectionError):
             if seen.outcome == "open":
@@ -181,11 +181,11 @@ class KnownTruth:
 
     def _refuse(self, body: dict[str, Any]) -> web.Response | None:
         if self.mode.refuse_with is not None:
-            return _error(*self.mode.refuse_with)
+            return refuse(*self.mode.refuse_with)
         if body.get("model", MODEL) != MODEL:
-            return _error(404, f"The model `{body['model']}` does not exist.", "model")
+            return refuse(404, f"The model `{body['model']}` does not exist.", "model")
         if "messages" in body and not self.mode.with_chat_template:
-            return _error(400, "no chat template")
+            return refuse(400, "no chat template")
         return None
 
     def _read_prompt(self, body: dict[str, Any]) -> tuple[str, list[int]]:
@@ -203,7 +203,7 @@ class KnownTruth:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         if self.mode.early_role_chunk:
-            await _send(response, _chunk(seen, {"role": "assistant", "content": ""}))
+            await _send(response, render_chunk(seen.path, {"role": "assistant", "content": ""}))
         counters.num_waiting += 1
         try:
             await self._seats.acquire()
@@ -229,7 +229,11 @@ class KnownTruth:
         self.counters.count_prompt(len(ids), seen.hits, is_offloading=len(self.cache.tiers) > 1)
         computed = len(ids) - device - reloaded
         first = taken_up + mode.ttft_s + mode.prefill_s_per_token * computed + mode.reload_s_per_token * reloaded
-        tokens, finish = self._write_answer(seen)
+        limit = int(seen.body.get("max_tokens") or seen.body.get("max_completion_tokens") or 16)
+        if mode.warm_answer is not None and any(seen.hits.values()):
+            tokens, finish = cut_answer(mode.warm_answer.split(" "), limit)
+        else:
+            tokens, finish = write_answer(seen.text, mode.num_answer_tokens, limit)
         for chunk in split_chunks(tokens, mode.tokens_per_chunk):
             await asyncio.sleep(
                 max(0.0, first + mode.itl_s * (seen.num_output_tokens + len(chunk) - 1) - time.perf_counter())
@@ -268,20 +272,6 @@ class KnownTruth:
             await asyncio.Event().wait()
         return None
 
-    def _write_answer(self, seen: SeenRequest) -> tuple[list[str], str]:
-        """The answer's tokens and why it ends: the codes that the text hides, else words drawn from the prompt."""
-        limit = int(seen.body.get("max_tokens") or seen.body.get("max_completion_tokens") or 16)
-        codes = re.findall(r"access code of station \w+ is (\d+)", seen.text)
-        if self.mode.warm_answer is not None and any(seen.hits.values()):
-            words = self.mode.warm_answer.split(" ")
-        elif codes:
-            words = codes
-        else:
-            rng = Random(seen.text)
-            words = [rng.choice(_WORDS) for _ in range(min(limit + 1, self.mode.num_answer_tokens or limit + 1))]
-        tokens = [word if place == 0 else f" {word}" for place, word in enumerate(words[:limit])]
-        return tokens, "stop" if len(words) <= limit else "length"
-
     async def _send_tokens(
         self, response: web.StreamResponse, seen: SeenRequest, tokens: Sequence[str], finish: str | None
     ) -> None:
@@ -290,7 +280,7 @@ class KnownTruth:
         said = {"reasoning" if is_reasoning else "content": "".join(tokens)}
         if is_first and not self.mode.early_role_chunk:
             said = {"role": "assistant", **said}
-        await _send(response, _chunk(seen, said, finish))
+        await _send(response, render_chunk(seen.path, said, finish))
 
     def _count_chunk(self, seen: SeenRequest, num_tokens: int) -> None:
         now, counters = time.perf_counter(), self.counters
@@ -336,38 +326,8 @@ class KnownTruth:
         return page if self.mode.with_sources else re.sub(r"(?m)^vllm:prompt_tokens_cached_by_source.*\n", "", page)
 
 
-def split_chunks(tokens: Sequence[str], tokens_per_chunk: int) -> list[Sequence[str]]:
-    """The first token alone, the others by so many."""
-    starts = range(1, len(tokens), tokens_per_chunk)
-    return [tokens[:1], *(tokens[start : start + tokens_per_chunk] for start in starts)]
-
-
-def _chunk(seen: SeenRequest, said: dict[str, str], finish: str | None = None) -> dict[str, object]:
-    """A chunk as vLLM fills it in."""
-    is_chat = seen.path == "/v1/chat/completions"
-    content: dict[str, object] = {"delta": said} if is_chat else {"text": said.get("content", said.get("reasoning"))}
-    choice = {"index": 0, **content, "logprobs": None, "finish_reason": finish, "token_ids": None}
-    kind = "chat.completion.chunk" if is_chat else "text_completion"
-    return {"id": "chatcmpl-8f2c", "object": kind, "created": 1_760_000_000, "model": MODEL, "choices": [choice]}
-
-
 async def _send(response: web.StreamResponse, body: dict[str, Any]) -> None:
     await response.write(b"data: " + json.dumps(body, separators=(",", ":")).encode() + b"\n\n")
-
-
-def _error(status: int, message: str, param: str | None = None) -> web.Response:
-    kind = {400: "BadRequestError", 404: "NotFoundError"}.get(status, "InternalServerError")
-    error = {"message": message, "type": kind, "param": param, "code": status}
-    return web.json_response({"error": error}, status=status)
-
-
-def _too_long(max_model_len: int, num_tokens: int) -> str:
-    """In the words of vLLM 0.32."""
-    return (
-        f"This model's maximum context length is {max_model_len} tokens. However, your prompt contains {num_tokens} "
-        "input tokens, which exceeds this limit even without any output tokens. "
-        "Please reduce the length of the input prompt."
-    )
 
 
 @asynccontextmanager
