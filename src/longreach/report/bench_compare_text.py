@@ -20,7 +20,7 @@ _METRIC = {
     "success_rate": "answered",
     "goodput": "goodput",
 }
-_HONESTY = (
+HONESTY = (
     "The intervals hold what differs from request to request, not what changed on the machine between the two runs: "
     "repeat both before trusting a small difference."
 )
@@ -56,23 +56,23 @@ def _row(item: MetricComparison) -> tuple[str, ...]:
     low, high = item.interval or (None, None)
     between = "-" if low is None or high is None else f"{_change(low)} to {_change(high)}"
     return (
-        _name(item),
-        _figure(item.a, item),
-        _figure(item.b, item),
+        name_metric(item),
+        write_figure(item.a, item),
+        write_figure(item.b, item),
         _change(item.difference) + (" pt" if item.unit == "share" else " %"),
         between,
         _VERDICT[item.verdict][0],
     )
 
 
-def _name(item: MetricComparison) -> str:
+def name_metric(item: MetricComparison) -> str:
     """`TTFT cold P50`."""
     state = (item.state or "").replace("_", " ")
     figure = {"mean": "mean", "p50": "P50", "p90": "P90", "p99": "P99"}.get(item.figure or "", "")
     return " ".join(part for part in (_METRIC[item.metric], state, figure) if part)
 
 
-def _figure(value: float, item: MetricComparison) -> str:
+def write_figure(value: float, item: MetricComparison) -> str:
     if item.unit == "share":
         return f"{value:.1%}"
     if item.unit == "tokens_per_s":
@@ -94,7 +94,7 @@ def _footer(comparison: RunComparison, paint: Paint) -> list[str]:
         f"Equal: the whole interval within +-{margin}. Better or worse: it excludes zero, and the change is larger.",
         paint,
     )
-    lines += _wrapped(_HONESTY, paint)
+    lines += _wrapped(HONESTY, paint)
     return [*lines, *_advice(comparison, paint)]
 
 
@@ -103,7 +103,9 @@ def _advice(comparison: RunComparison, paint: Paint) -> list[str]:
     undecided = [item for item in comparison.metrics if item.verdict == "not_enough_data"]
     if not undecided:
         return []
-    needed = [f"{_name(item)} {f'{item.num_needed:,}' if item.num_needed else 'cannot be said'}" for item in undecided]
+    needed = [
+        f"{name_metric(item)} {f'{item.num_needed:,}' if item.num_needed else 'cannot be said'}" for item in undecided
+    ]
     now = min(min(item.num_a, item.num_b) for item in undecided)
     return ["", *_wrapped(f"Requests a run that would do (now {now:,}): {', '.join(needed)}.", paint)]
 
