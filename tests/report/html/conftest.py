@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from tests.report.html import sample_runs, sample_tiers
 
+from longreach.measure.bench.compare import compare_runs
 from longreach.report.html.bench_page import render_bench_html
+from longreach.report.html.compare_page import render_compare_html
 from longreach.report.html.tiers_page import render_tiers_html
 
 _ROOT = Path(__file__).parents[3]
@@ -42,3 +44,9 @@ def large_page() -> str:
 def tiers_page() -> str:
     """Three variants, two verdicts, a run that failed."""
     return render_tiers_html(sample_tiers.report())
+
+
+@pytest.fixture(scope="session")
+def compare_page() -> str:
+    """Two runs that differ by chance alone."""
+    return render_compare_html(compare_runs(sample_runs.run(), sample_runs.run(seed=2)))

@@ -30,6 +30,7 @@ Screens = pytest.mark.parametrize(
         ("plain_page", 390, "light"),
         ("large_page", 1280, "dark"),
         ("tiers_page", 390, "light"),
+        ("compare_page", 390, "dark"),
         ("tiers_page", 1280, "dark"),
     ],
 )

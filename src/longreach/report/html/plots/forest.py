@@ -57,7 +57,8 @@ def interval_text(interval: Interval | None) -> str:
 def _draw(figure: "Figure", differences: Sequence[Difference], margin: float, axis: str) -> Tips:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    figure.set_figheight(0.95 + 0.55 * len(differences))
+    lines = 1 + max(", " in one.label for one in differences)
+    figure.set_figheight(0.95 + (0.14 + 0.2 * lines) * len(differences))
     axes = figure.add_subplot()
     axes.axvspan(-margin, margin, color=FORECAST.light, alpha=0.22, linewidth=0)
     axes.axvline(0, color=MUTED.light, linewidth=1)
