@@ -102,6 +102,16 @@ SENTENCES: list[tuple[str, str, str]] = [
         "pip install --no-deps longreach",
     ),
     (
+        "NotADirectoryError: [Errno 20] Not a directory: '/var/kv/_models_qwen_c7032952b6ee'",
+        "disk_tier_unusable",
+        "--disk-tier",
+    ),
+    (
+        "PermissionError: [Errno 13] Permission denied: '/var/kv/_models_qwen_c7032952b6ee/config.json'",
+        "disk_tier_unusable",
+        "root_dir",
+    ),
+    (
         "OffloadRefusedError: longreach.vllm_ext: no KV offload on vLLM 0.33.0 (why: written for 0.32; fix: use vLLM 0.32)",
         "offload_plugin_refuses",
         "use vLLM 0.32",

@@ -109,6 +109,12 @@ _OFFLOAD = (
         '"type": "fs"',
     ),
     FailurePattern(
+        "disk_tier_unusable",
+        r"Error: \[Errno \d+\] (?P<reason>[^:]+): '(?P<path>/[^']*_[0-9a-f]{12})(?:/config\.json)?'$",
+        "the disk tier cannot be written: {reason}: {path}",
+        "name a folder that the engine may write, with --disk-tier or as root_dir of the fs tier",
+    ),
+    FailurePattern(
         "offload_policy_unknown",
         r"Unknown cache policy: (?P<name>[^.\s]+)",
         "this release has no eviction policy {name}",
