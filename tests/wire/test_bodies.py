@@ -7,6 +7,7 @@ import pytest
 from longreach.errors import ServerError, UsageError
 from longreach.wire.bodies import (
     ServedModel,
+    check_extra_fields,
     parse_models,
     parse_token_ids,
     parse_version,
@@ -36,6 +37,12 @@ def test_completion_request_keeps_its_prompt(prompt: str | list[int]) -> None:
 def test_fields_that_are_measured_cannot_be_overridden() -> None:
     with pytest.raises(UsageError, match="'max_tokens' cannot be passed through"):
         render_chat_body("m", "hi", 5, {"stream": False, "max_tokens": 7, "top_p": 1})
+
+
+def test_a_number_that_no_server_can_read_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(UsageError, match="cannot be sent") as caught:
+        check_extra_fields({"seed": 2**70})
+    assert "64" in caught.value.why
 
 
 def test_models_are_read_with_vllms_length() -> None:

@@ -9,7 +9,7 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
@@ -109,19 +109,17 @@ class Client:
         # A file object is sent in pieces; raw bytes of a long prompt would hold up the loop.
         return self._session.post(url, data=io.BytesIO(body), headers={"Content-Type": "application/json"})
 
-    async def stream(
-        self, path: str, body: bytes, on_token: Callable[[], None] | None = None, lag: LoopLagMeter | None = None
-    ) -> StreamResult:
+    async def stream(self, path: str, body: bytes, lag: LoopLagMeter | None = None) -> StreamResult:
         """POST a request for a stream and follow it to its end. A failure is part of the result; only cancelling
         raises, and closes the connection so that the server stops working on it. `lag` is a meter that runs already,
         one for all requests of a run; without it each has its own.
         """
         if lag is None:
             async with LoopLagMeter() as own:
-                return await self.stream(path, body, on_token, own)
+                return await self.stream(path, body, own)
         lag_before = lag.num_samples
         recorder = StreamRecorder(sent_stamp=time.perf_counter())
-        reader = AnswerReader(recorder, self.timeouts.first_token_s, self.timeouts.stall_s, on_token)
+        reader = AnswerReader(recorder, self.timeouts.first_token_s, self.timeouts.stall_s)
         failure = await self._follow(self.endpoint.root + path, body, reader)
         return recorder.finish(time.perf_counter(), failure, lag.compute_p99_since(lag_before))
 

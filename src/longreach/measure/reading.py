@@ -29,19 +29,16 @@ class AnswerReader:
     """
 
     __slots__ = (
-        *("_check_later", "_decoder", "_first_token_s", "_limit", "_on_token", "_pieces", "_stall_s"),
+        *("_check_later", "_decoder", "_first_token_s", "_limit", "_pieces", "_stall_s"),
         *("failure", "is_over", "recorder"),
     )
 
-    def __init__(
-        self, recorder: StreamRecorder, first_token_s: float, stall_s: float, on_token: Callable[[], None] | None
-    ) -> None:
+    def __init__(self, recorder: StreamRecorder, first_token_s: float, stall_s: float) -> None:
         self.recorder = recorder
         self.failure: StreamFailure | None = None
         self.is_over = False  # the answer has ended, well or not
         self._first_token_s = first_token_s
         self._stall_s = stall_s
-        self._on_token = on_token
         self._decoder = SseDecoder()
         self._pieces: list[tuple[float, bytes]] = []
         self._limit = asyncio.timeout(None)
@@ -91,8 +88,8 @@ class AnswerReader:
             self.is_over = True
         elif chunk.error is not None:
             self._fail("error_event", chunk.error)
-        elif self.recorder.take(stamp, chunk) and self._on_token is not None:
-            self._on_token()
+        else:
+            self.recorder.take(stamp, chunk)
 
     def _fail(self, kind: FailureKind, error: ApiError, status: int | None = 200) -> None:
         self.is_over = True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from longreach.wire.chunks import StreamChunk, Usage
+from longreach.wire.chunks import ChoiceDelta, StreamChunk, Usage
 from longreach.wire.refusals import ApiError
 
 FailureKind = Literal[
@@ -98,26 +98,25 @@ class StreamRecorder:
         """When the latest token arrived; before the first, when the request was sent."""
         return self._chunk_stamps[-1] if self._chunk_stamps else self._sent
 
-    def take(self, stamp: float, chunk: StreamChunk) -> bool:
-        """Take one chunk in; True when it carries a token."""
+    def take(self, stamp: float, chunk: StreamChunk) -> None:
+        """Take one chunk in."""
         self.usage = chunk.usage or self.usage
-        is_token = False
         for choice in chunk.choices:
-            if choice.index != 0:
-                continue
-            if choice.carries_token:
-                is_token = True
-                self._content.append(choice.content)
-                self._reasoning.append(choice.reasoning)
-                if self._first_answer is None and (choice.content or choice.tool_calls):
-                    self._first_answer = stamp
-            if choice.finish_reason is not None:
-                self.finish_reason = choice.finish_reason
-            if choice.carries_token or (choice.finish_reason is not None and self._chunk_stamps):
-                self._last = stamp  # the chunk that ends an answer stands for its end token, which has no text
-        if is_token:
+            if choice.index == 0:
+                self._take_choice(stamp, choice)
+
+    def _take_choice(self, stamp: float, choice: ChoiceDelta) -> None:
+        if choice.carries_token:
             self._chunk_stamps.append(stamp)
-        return is_token
+            self._content.append(choice.content)
+            self._reasoning.append(choice.reasoning)
+            if self._first_answer is None and (choice.content or choice.tool_calls):
+                self._first_answer = stamp
+            self._last = stamp
+        if choice.finish_reason is not None:
+            self.finish_reason = choice.finish_reason
+            if self._chunk_stamps:
+                self._last = stamp  # the chunk that ends an answer stands for its end token, which has no text
 
     def finish(self, stamp: float, failure: StreamFailure | None, lag_p99_s: float | None = None) -> StreamResult:
         """The result, once nothing more will come."""

@@ -82,18 +82,14 @@ def parse_stream_event(event: SseEvent) -> StreamChunk | StreamDone:
         raise _not_a_chunk(text, f"it is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise _not_a_chunk(text, f"a JSON object was expected, not {type(body).__name__}")
-    if (failure := _find_error(body, event)) is not None:
-        return StreamChunk(error=failure)
+    if event.event or "error" in body or "choices" not in body:
+        failure = parse_error_object(body) or (ApiError(message=text) if event.event == "error" else None)
+        if failure is not None:
+            return StreamChunk(error=failure)
     try:
         return _parse_chunk(body)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _not_a_chunk(text, f"a field is missing or of the wrong type: {error!r}") from error
-
-
-def _find_error(body: Mapping[str, object], event: SseEvent) -> ApiError | None:
-    if event.event == "error":
-        return parse_error_object(body) or ApiError(message=event.data.strip())
-    return parse_error_object(body) if "error" in body or "choices" not in body else None
 
 
 def _not_a_chunk(text: str, why: str) -> ServerError:
