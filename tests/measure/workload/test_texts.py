@@ -115,12 +115,20 @@ async def test_folder_without_text_is_named(tmp_path: Path, tokenizer: LocalToke
     assert caught.value.why == "it holds no file"
 
 
-async def test_passage_with_fewer_tokens_than_its_text_on_average_is_no_endless_search(
+async def test_text_of_uneven_density_is_cut_as_it_counts(tmp_path: Path, tokenizer: LocalTokenizer) -> None:
+    """Words first, then digits, which are tokens of their own: the average is right nowhere."""
+    path = tmp_path / "text.txt"
+    path.write_text(prose("a", 60) + "".join(f"{number:09}\n" for number in range(2_000)))
+    workload = await build(TextSource(path, 8, input_tokens=4_000, num_requests=3), tokenizer)
+    texts = [workload.render_text(request) for request in workload.requests]
+    assert [count + 7 for count in await tokenizer.count_many(texts)] == [4_000] * 3
+
+
+async def test_end_of_the_text_with_fewer_tokens_than_elsewhere_is_named(
     tmp_path: Path, tokenizer: LocalTokenizer
 ) -> None:
-    """Long words at first, digits afterwards: the average misleads about the only prompt that fits."""
     path = tmp_path / "text.txt"
-    path.write_text("abc " * 6_000 + "123456789 " * 400)
-    with pytest.raises(UsageError, match="too short") as caught:
-        await build(TextSource(path, 8, input_tokens=40_000), tokenizer)
-    assert "--input-tokens" in caught.value.fix
+    path.write_text("".join(f"{number:09}\n" for number in range(2_000)) + prose("a", 60))
+    with pytest.raises(UsageError, match="too short for") as caught:
+        await build(TextSource(path, 8, input_tokens=4_000, num_requests=3), tokenizer)
+    assert "the passage that was cut for it holds" in caught.value.why

@@ -9,6 +9,7 @@ from typing import TypeVar
 from longreach.errors import LongreachError, UsageError
 from longreach.measure.filling import Draft, Pace, Passage, fill
 from longreach.measure.tokenizer import Tokenizer
+from longreach.measure.workload.outlines import Excerpt
 
 # What stands around a segment while it is counted. Alone at the beginning or the end of a text, some tokenizers add a space
 # or drop a line end.
@@ -35,7 +36,7 @@ class UniqueWords:
 class TextOrder:
     """One text. `num_tokens` is what it brings between `before` and `after`, which stand around it when it is counted.
 
-    It begins with `opening` and ends with `closing`; the rest is drawn, seeded with `seed`, or taken from `passage`.
+    It begins with `opening` and ends with `closing`; the rest is drawn, seeded with `seed`, or taken from `excerpt`.
     """
 
     num_tokens: int
@@ -44,7 +45,7 @@ class TextOrder:
     opening: str
     closing: str
     after: str = ""
-    passage: str | None = None
+    excerpt: Excerpt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Writer:
         await fill(drafts, self.tokenizer, self.pace, self.on_gain)
         for order, draft in zip(orders, drafts, strict=True):
             if draft.missing != 0:
-                raise _too_short(order, draft) if order.passage is not None else cannot_be_exact(order.num_tokens)
+                raise _too_short(order, draft) if order.excerpt is not None else cannot_be_exact(order.num_tokens)
         return [draft.whole.removeprefix(order.before) for order, draft in zip(orders, drafts, strict=True)]
 
     async def _begin(self, orders: Sequence[TextOrder]) -> list[Draft]:
@@ -79,10 +80,13 @@ class Writer:
                 missing=order.num_tokens - (has - had),
                 rng=Random(order.seed),  # noqa: S311 - text, not secrets
                 after=order.after,
-                passage=None if order.passage is None else Passage(order.passage, self.pace.chars_per_token),
+                passage=self._open(order.excerpt),
             )
             for order, has, had in zip(orders, counts[: len(orders)], counts[len(orders) :], strict=True)
         ]
+
+    def _open(self, excerpt: Excerpt | None) -> Passage | None:
+        return None if excerpt is None else Passage(excerpt.text, self.pace.chars_per_token, excerpt.start)
 
 
 _Item = TypeVar("_Item")

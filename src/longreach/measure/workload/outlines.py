@@ -17,7 +17,15 @@ class RequestOutline:
     output_tokens: int
     session: int | None = None
     arrival_s: float | None = None
-    passage: str | None = None  # of the user's text, that the tail is made of
+    excerpt: "Excerpt | None" = None  # of the user's text, that the tail is made of
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The user's text from `start` on; how far is known only when it is counted."""
+
+    text: str
+    start: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,9 +112,9 @@ class TailWriter:
             num_tokens=num_tokens,
             seed=seed,
             before=_last_line(self.segments[request.segments[-1]]) if request.segments else "",
-            opening=self.words.give(index) + ("\n" if request.passage else ""),
+            opening=self.words.give(index) + ("\n" if request.excerpt else ""),
             closing=f"\n{question}" if num_tokens >= self.room.tail_tokens else "",
-            passage=request.passage,
+            excerpt=request.excerpt,
         )
 
     async def _count_errors(self, indices: Sequence[int], tails: Mapping[int, _Tail]) -> list[int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longreach.errors import InputFileError, UsageError
-from longreach.measure.workload.outlines import Outline, RequestOutline, Room, too_short
+from longreach.measure.workload.outlines import Excerpt, Outline, RequestOutline, Room, too_short
 from longreach.measure.workload.wishes import TextSource
 
 _FIX = "name a file or a folder of plain text in UTF-8"
@@ -110,13 +110,10 @@ def outline_passages(source: TextSource, texts: Texts, chars_per_token: float, r
         notes += (
             f"{num_requests} prompts are cut from text for {fitting}: they overlap, but begin at different places",
         )
-    requests = []
-    for start in starts:
-        begin = _begin_of_line(text, start)
-        passage = text[begin : begin + int(needed_chars * _SLACK) + 1_000]
-        requests.append(RequestOutline((), source.input_tokens, source.output_tokens, passage=passage))
+    excerpts = (Excerpt(text, _begin_of_line(text, start)) for start in starts)
+    requests = tuple(RequestOutline((), source.input_tokens, source.output_tokens, excerpt=each) for each in excerpts)
     prompts = "1 prompt" if num_requests == 1 else f"{num_requests} prompts"
-    return Outline(f"{prompts} of {source.input_tokens:,} tokens from {source.path.name}", {}, tuple(requests), notes)
+    return Outline(f"{prompts} of {source.input_tokens:,} tokens from {source.path.name}", {}, requests, notes)
 
 
 def _begin_of_line(text: str, start: int) -> int:

@@ -19,6 +19,7 @@ from longreach.measure.workload.outlines import Outline, RequestOutline, Room
 from longreach.measure.workload.wishes import TraceSource
 
 BLOCK_TOKENS = 512
+_UBIQUITOUS = 0.9  # of the requests that are a block or longer
 _FIX = "use a trace in the Mooncake format, one JSON object a line"
 
 
@@ -106,9 +107,10 @@ def _check_chain(ids: Sequence[int], number: int, predecessors: dict[int, tuple[
 def link_sessions(requests: Sequence[TraceRequest]) -> tuple[int, ...]:
     """The session of each request, numbered by their first requests: those linked by a full block that they share.
 
-    A block that at least half of all requests have is a system prompt and links nobody.
+    A block that nine in ten of them have is a system prompt and links nobody.
     """
     uses = Counter(block for request in requests for block in request.blocks)
+    links_nobody = _UBIQUITOUS * sum(bool(request.blocks) for request in requests)
     session_of_block: dict[int, int] = {}
     parents: list[int] = []
 
@@ -120,7 +122,7 @@ def link_sessions(requests: Sequence[TraceRequest]) -> tuple[int, ...]:
     for place, request in enumerate(requests):
         parents.append(place)
         for block in request.blocks:
-            if 2 * uses[block] < len(requests) or len(requests) == 1:
+            if uses[block] < links_nobody:
                 other = find(session_of_block.setdefault(block, place))
                 low, high = sorted((other, find(place)))
                 parents[high] = low
