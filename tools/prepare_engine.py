@@ -43,7 +43,7 @@ def prepare(python: Path) -> None:
     answer = subprocess.run([python, "-c", _ASK], check=True, capture_output=True, text=True)
     site_packages, version = Path(answer.stdout.splitlines()[0]), f"{answer.stdout.splitlines()[1]}+cpu"
     _write_metadata(site_packages, "vllm", version)
-    _add_longreach(site_packages)
+    add_longreach(site_packages)
     (site_packages / _HOOK.name).write_text(_HOOK.read_text(encoding="utf-8"), encoding="utf-8")
     (site_packages / f"{_HOOK.stem}.pth").write_text(f"import {_HOOK.stem}\n", encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -59,7 +59,7 @@ def _write_metadata(site_packages: Path, name: str, version: str) -> Path:
     return metadata
 
 
-def _add_longreach(site_packages: Path) -> None:
+def add_longreach(site_packages: Path) -> None:
     """What `pip install longreach` would make vLLM see, without a copy: sources as they are in this working tree."""
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = runpy.run_path(str(_ROOT / "src" / "longreach" / "_version.py"))["__version__"]
