@@ -29,8 +29,6 @@ def tiers(plan_path: Path, *, as_json: bool, **values: Any) -> int:
 
         return print_dry_run(study.commands(), study.sizing, study.outlook, as_json=as_json)
     report = study.run()
-    if values["write_plan"] is not None:
-        study.write_winner(report, values["write_plan"])
     if as_json:
         from longreach.report.tiers_document import tiers_document
 
@@ -39,6 +37,8 @@ def tiers(plan_path: Path, *, as_json: bool, **values: Any) -> int:
         from longreach.report.tiers_text import render_tiers
 
         click.echo(render_tiers(report, stdout_paint()))
+    if values["write_plan"] is not None:
+        study.write_winner(report, values["write_plan"])
     if report.interrupted:
         return 130
     return 1 if report.failures or any(one.num_failed for one in report.figures) else 0
@@ -99,7 +99,10 @@ class _Study:
             progress.close()
 
     def write_winner(self, report: Any, path: Path) -> None:
-        """The plan with the tiers that paid."""
+        """The plan with the tiers that paid, where that was decided."""
+        if report.winner is None or report.interrupted:
+            click.echo(f"no plan is written to {path}: the comparison is not complete", err=True)
+            return
         from longreach.cli.plan_file import write_plan
         from longreach.measure.tiers.winning import winning_plan
 

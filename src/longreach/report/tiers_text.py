@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from longreach.measure.bench.summary_values import Interval
-from longreach.measure.tiers.values import StepVerdict, TiersReport, TierStep, VariantFigures
+from longreach.measure.tiers.decide import MOST_REPEATS
+from longreach.measure.tiers.values import TIER_WORDS, StepVerdict, TiersReport, TierStep, VariantFigures
 from longreach.report.style import Paint, printable, table
 from longreach.units import format_bytes, format_duration, format_tokens
 
@@ -25,7 +26,7 @@ def render_tiers(report: TiersReport, paint: Paint) -> str:
         "",
     ]
     if report.figures:
-        lines += [*_variants(report.figures), "", *_traffic(report.figures), ""]
+        lines += [*_variants(report.figures), "", *_traffic(report.figures, report.device_type), ""]
     for step in report.steps:
         lines += [*_step(step, paint), ""]
     for run in report.failures:
@@ -74,8 +75,8 @@ def _with_interval(seconds: float, interval: Interval | None) -> str:
     return f"{format_duration(seconds)} ({format_duration(interval[0])} to {format_duration(interval[1])})"
 
 
-def _traffic(figures: Sequence[VariantFigures]) -> list[str]:
-    """Where prompt tokens came from and what was moved for it."""
+def _traffic(figures: Sequence[VariantFigures], device_type: str) -> list[str]:
+    """Where prompt tokens came from and what was moved for it. On a CPU that is a copy within memory, not a transfer."""
     told = {source for one in figures for source, tokens in one.hits_by_source or () if tokens}
     sources = [(source, word) for source, word in _SOURCES if source in told or source == "device"]
     header = (
@@ -83,7 +84,7 @@ def _traffic(figures: Sequence[VariantFigures]) -> list[str]:
         *(f"from {word}" for _, word in sources),
         "stored",
         "loaded",
-        "reload",
+        "copy in memory" if device_type == "cpu" else "reload",
         "disk written",
         "disk read",
     )
@@ -114,23 +115,18 @@ def _bytes(size: int | None) -> str:
 
 def _step(step: TierStep, paint: Paint) -> Iterator[str]:
     word, colour = _VERDICTS[step.verdict]
-    name = (
-        "ARC in place of LRU"
-        if step.is_policy
-        else f"the {step.variant.added.upper() if step.variant.added == 'cpu' else step.variant.added} tier"
-    )
+    name = "ARC in place of LRU" if step.is_policy else f"the {TIER_WORDS[step.variant.added]} tier"
     more = ""
     if step.verdict == "not_enough_data":
-        more = f", {step.more_runs} more run{'s' if step.more_runs != 1 else ''} of each" if step.more_runs else ""
+        wanted = f"more than {MOST_REPEATS}" if step.more_runs is None else f"{step.more_runs} more"
+        more = f", {wanted} run{'' if step.more_runs == 1 else 's'} of each would tell"
     yield f"{paint(word + more, 'bold', colour)}: {name} ({step.variant.name} against {step.base.name})"
     yield from _wrapped(
         f"{step.why} ({step.num_pairs} requests of {step.num_repeats} run(s) compared one by one)", paint
     )
     if len(step.gain_by_round) > 1:
-        rounds = "  ".join(f"send {number}: {-100 * gain:+.1f} %" for number, gain in step.gain_by_round[:6])
+        rounds = "  ".join(f"send {number}: {0.0 - 100 * gain:+.1f} %" for number, gain in step.gain_by_round[:6])
         yield f"  time to first token by send: {rounds}"
-    if step.verdict == "not_enough_data" and step.more_runs is None:
-        yield "  no sensible number of runs would tell: the difference is too small beside what runs differ by"
 
 
 def _winner(report: TiersReport, paint: Paint) -> str:

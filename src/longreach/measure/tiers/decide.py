@@ -15,7 +15,7 @@ from typing import TypeVar
 from longreach.measure.bench.statistics import Estimate, relative_difference
 from longreach.measure.bench.values import BenchResult
 from longreach.measure.tiers.places import Place
-from longreach.measure.tiers.values import Gain, StepVerdict, TierStep, VariantFigures
+from longreach.measure.tiers.values import TIER_WORDS, Gain, StepVerdict, TierStep, VariantFigures
 from longreach.units import format_tokens
 
 DEFAULT_MARGIN = 0.05
@@ -23,9 +23,8 @@ DEFAULT_MARGIN = 0.05
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Student's t at 97.5 % by degrees of freedom from 1; beyond, the last one is near enough and on the safe side."""
 
-_SPOKEN = {"cpu": "CPU"}
 _FEWEST_REPEATS = 3  # of two, Student's interval is six times as wide as what it is about
-_MOST_REPEATS = 50  # a difference that takes more is too small to matter
+MOST_REPEATS = 50  # a difference that takes more is too small to matter
 
 
 Key = TypeVar("Key")
@@ -73,7 +72,7 @@ def decide_step(base: Measured, variant: Measured, places: Mapping[int, Place], 
     evidence = _Evidence(
         ttft=_gain(waits),
         latency=_gain(answers),
-        tier="ARC policy" if added is None else f"{_SPOKEN.get(added, added)} tier",
+        tier="ARC policy" if added is None else f"{TIER_WORDS[added]} tier",
         tier_hits=None if added is None else variant.figures.hits_from(added),
         num_repeats=len(waits.repeats),
         margin=margin,
@@ -119,9 +118,9 @@ def _judge(found: _Evidence) -> tuple[StepVerdict, str]:
 def _change(gain: Gain) -> str:
     """A saving is a minus: `-62.0 % (-65.1 to -58.3)`."""
     if gain.interval is None:
-        return f"{-100 * gain.value:+.1f} %"
+        return f"{0.0 - 100 * gain.value:+.1f} %"
     low, high = gain.interval
-    return f"{-100 * gain.value:+.1f} % ({-100 * high:+.1f} to {-100 * low:+.1f})"
+    return f"{0.0 - 100 * gain.value:+.1f} % ({0.0 - 100 * high:+.1f} to {0.0 - 100 * low:+.1f})"
 
 
 def _pairs(base: Measured, variant: Measured, places: Mapping[int, Place], name: str) -> _Pairs:
@@ -191,7 +190,7 @@ def _more_runs(pairs: _Pairs, margin: float) -> int | None:
     gains = _gains_of_repeats(pairs)
     half, distance = (found.interval[1] - found.interval[0]) / 2, abs(-found.value - margin)
     deviation = stdev(gains) if len(gains) > 1 else 0.0
-    for number in range(max(repeats + 1, _FEWEST_REPEATS), _MOST_REPEATS + 1):
+    for number in range(max(repeats + 1, _FEWEST_REPEATS), MOST_REPEATS + 1):
         if max(half * sqrt(repeats / number), _student_half(deviation, number)) < distance:
             return number - repeats
     return None

@@ -18,6 +18,9 @@ StepVerdict = Literal["keep", "drop", "not_enough_data"]
 SOURCE_OF_TIER: dict[TierName, str] = {"gpu": "device", "cpu": "host", "disk": "disk"}
 """How vLLM's metrics call the tier that a hit came from."""
 
+TIER_WORDS: dict[TierName, str] = {"gpu": "GPU", "cpu": "CPU", "disk": "disk"}
+"""How people do."""
+
 UNSPECIFIED_SOURCE = "external_unspecified"
 """How they call a hit in some offload tier; it stands for all of them where only their sum is counted."""
 

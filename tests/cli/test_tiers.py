@@ -1,0 +1,83 @@
+"""`longreach tiers` as it is typed, up to where an engine would start."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.measure.tiers.tier_cases import planned
+
+from longreach.cli.plan_file import write_plan
+
+Longreach = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def plan_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    write_plan(tmp_path / "plan.yaml", planned(disk=str(tmp_path / "kv")))
+    return tmp_path / "plan.yaml"
+
+
+def test_a_dry_run_shows_commands_workload_and_what_it_takes(longreach: Longreach, plan_path: Path) -> None:
+    code, out, _ = longreach("tiers", str(plan_path), "--dry-run")
+    assert code == 0
+    assert [line for line in out.splitlines() if line.startswith("# ")] == ["# gpu", "# gpu+cpu", "# gpu+cpu+disk"]
+    assert "groups of 15 prompts twice over, in the same order, and all groups twice" in out
+    assert "the GPUs hold 327,680, the CPU tier 1,638,400" in out
+    assert "of prefill when nothing is hit" in out
+    assert "written at each start with the disk tier" in out
+    assert {path.name for path in plan_path.parent.iterdir()} == {"plan.yaml"}
+
+
+def test_a_dry_run_is_a_document_too(longreach: Longreach, plan_path: Path) -> None:
+    code, out, _ = longreach("tiers", str(plan_path), "--dry-run", "--json", "--repeats", "2", "--no-reuse")
+    document = json.loads(out)
+    assert (code, document["outlook"]["num_starts"]) == (0, 6)
+    assert document["workload"]["num_requests"] == document["workload"]["num_prompts"]
+    assert document["outlook"]["disk_bytes_per_start"] == document["workload"]["distinct_tokens"] * 131_072
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--trace", "t.jsonl", "--workload", "w.jsonl"), "--trace and --workload are both given"),
+        (("--trace", "t.jsonl", "--rounds", "2"), "--rounds does not go with --trace"),
+        (("--workload", "w.jsonl", "--prompts", "9"), "--prompts does not go with --workload"),
+        (("--sessions", "1/4"), "--sessions does not go with generated prompts"),
+        (("--no-reuse", "--rounds", "2"), "--no-reuse and --rounds are both given"),
+        (("--resume",), "--resume needs the results folder"),
+        (("--instance", "other"), "the plan has no instance 'other'"),
+        (("--input-tokens", "1M"), "prompts of 1,048,576 tokens do not fit"),
+        (("--margin", "2"), "--margin"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_is_refused_before_anything_starts(
+    longreach: Longreach, plan_path: Path, words: tuple[str, ...], what: str
+) -> None:
+    code, out, err = longreach("tiers", str(plan_path), *words)
+    assert (code, out) == (2, "")
+    assert what in err
+
+
+def test_results_are_never_overwritten(longreach: Longreach, plan_path: Path) -> None:
+    runs = plan_path.parent / "runs"
+    runs.mkdir()
+    (runs / "gpu.1.jsonl").write_text("{}\n", encoding="utf-8")
+    code, _, err = longreach("tiers", str(plan_path), "-o", str(runs))
+    assert code == 2
+    assert "holds results" in err
+    assert (runs / "gpu.1.jsonl").read_text(encoding="utf-8") == "{}\n"
+
+
+def test_an_engine_that_is_not_there_fails_every_run_and_leaves_nothing(longreach: Longreach, plan_path: Path) -> None:
+    best = plan_path.parent / "best.yaml"
+    code, out, err = longreach("tiers", str(plan_path), "--engine", "/nowhere", "--json", "--write-plan", str(best))
+    document = json.loads(out)
+    assert code == 1
+    assert [run["failure"] is None for run in document["runs"]] == [False, False, False]
+    assert document["winner"] is None
+    assert "no plan is written" in err
+    assert not best.exists()
+    assert not (plan_path.parent / "kv").exists(), "the folder of the disk tier is gone"

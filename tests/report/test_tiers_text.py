@@ -1,0 +1,95 @@
+import json
+from dataclasses import replace
+
+import pytest
+from tests.measure.tiers.test_run import GOOD, SUBJECT, ScriptedRig, answering, refusing
+
+from longreach.cli.params import jsonable
+from longreach.measure.tiers.run import TiersSettings, run_tiers
+from longreach.measure.tiers.values import Gain, TiersReport, VariantFigures
+from longreach.report.style import Paint
+from longreach.report.tiers_document import tiers_document
+from longreach.report.tiers_text import render_tiers
+
+GPU, CPU, DISK = SUBJECT.variants
+
+
+@pytest.fixture(scope="module")
+def report() -> TiersReport:
+    return run_tiers(SUBJECT, TiersSettings(), ScriptedRig(GOOD | {DISK: refusing}))
+
+
+def shown(report: TiersReport) -> list[str]:
+    return [line.strip() for line in render_tiers(report, Paint()).splitlines()]
+
+
+def test_a_verdict_shows_its_interval_its_evidence_and_each_send(report: TiersReport) -> None:
+    lines = shown(report)
+    place = lines.index("keep: the CPU tier (gpu+cpu against gpu)")
+    assert lines[place + 1].startswith("time to first token -60.0 % (-60.0 to -60.0): more saved than the 5% asked for")
+    assert "9,000 prompt tokens came from the CPU tier" in " ".join(lines[place + 1 : place + 4])
+    assert "time to first token by send: send 1: +0.0 %  send 2: -90.0 %  send 3: -90.0 %" in lines
+    assert lines[-1] == "best: gpu+cpu"
+
+
+def test_variants_stand_side_by_side(report: TiersReport) -> None:
+    (gpu,) = [line for line in shown(report) if line.startswith("gpu ") and "s (" in line]
+    (cpu,) = [line for line in shown(report) if line.startswith("gpu+cpu ") and "s (" in line]
+    assert gpu.split()[1:4] == ["1", "0", "0.0%"]
+    assert cpu.split()[-7:] == ["2.1", "s", "209", "ms", "209", "ms", "749"]
+    assert [line.split() for line in shown(report) if line.startswith("gpu+cpu  ")][1][:3] == ["gpu+cpu", "0", "9,000"]
+
+
+def test_what_failed_is_told_in_its_own_words(report: TiersReport) -> None:
+    place = shown(report).index("gpu+cpu+disk, run 1 failed")
+    assert shown(report)[place + 1] == "it did not start   why: no memory   fix: buy some"
+
+
+@pytest.mark.parametrize(
+    ("more_runs", "wanted"),
+    [
+        (1, "not enough data, 1 more run of each would tell: the CPU tier"),
+        (4, "not enough data, 4 more runs of each would tell: the CPU tier"),
+        (None, "not enough data, more than 50 runs of each would tell: the CPU tier"),
+    ],
+)
+def test_an_undecided_tier_says_what_would_decide(report: TiersReport, more_runs: int | None, wanted: str) -> None:
+    step = replace(report.steps[0], verdict="not_enough_data", more_runs=more_runs, ttft_gain=Gain(0.05, (-0.1, 0.2)))
+    assert any(line.startswith(wanted) for line in shown(replace(report, steps=(step,))))
+
+
+def test_on_a_cpu_a_copy_is_not_called_a_reload(report: TiersReport) -> None:
+    def header(device_type: str) -> str:
+        return next(line for line in shown(replace(report, device_type=device_type)) if "from GPU" in line)
+
+    assert "reload" in header("cuda")
+    assert "reload" not in header("cpu")
+    assert "copy in memory" in header("cpu")
+
+
+def test_a_report_without_any_run_says_so() -> None:
+    empty = run_tiers(SUBJECT, TiersSettings(), ScriptedRig(dict.fromkeys(SUBJECT.variants, refusing)))
+    assert shown(empty)[-1] == "nothing could be judged: the GPUs alone were not measured"
+
+
+def test_the_document_is_strict_json_and_holds_every_figure(report: TiersReport) -> None:
+    document = json.loads(json.dumps(jsonable(tiers_document(report)), allow_nan=False))
+    assert document["winner"] == "gpu+cpu"
+    assert [item["name"] for item in document["variants"]] == ["gpu", "gpu+cpu"]
+    fields = set(VariantFigures.__dataclass_fields__) - {"variant"}
+    assert fields | {"name", "hit_share"} == set(document["variants"][0])
+    assert document["variants"][1]["hits_by_source"] == {"device": 0, "host": 9_000}
+    (step,) = document["steps"]
+    assert (step["base"], step["variant"], step["verdict"]) == ("gpu", "gpu+cpu", "keep")
+    assert step["ttft_gain"]["interval"][0] <= step["ttft_gain"]["value"] <= step["ttft_gain"]["interval"][1]
+    assert [(run["results"], run["failure"] is None) for run in document["runs"]] == [
+        ("gpu.1.jsonl", True),
+        ("gpu-cpu.1.jsonl", True),
+        ("gpu-cpu-disk.1.jsonl", False),
+    ]
+
+
+def test_arc_is_told_as_a_policy() -> None:
+    rig = ScriptedRig(GOOD | {DISK: answering(0.2, (("disk", 0),))})
+    lines = shown(run_tiers(SUBJECT, TiersSettings(try_arc=True), rig))
+    assert "drop: ARC in place of LRU (gpu+cpu+arc against gpu+cpu)" in lines
