@@ -195,7 +195,7 @@ class KnownTruth:
             return "", body["prompt"]
         text = "".join(message["content"] for message in messages) if messages else body["prompt"]
         ids = _tokenizer().encode(text, add_special_tokens=False).ids
-        grown = [305] * (len(text) if self.mode.template_grows else 0)
+        grown = [305] * (len(text) // 10 if self.mode.template_grows else 0)
         return text, [*_BEFORE, *grown, *ids, *_AFTER] if messages else ids
 
     async def _take_up(self, request: web.Request, seen: SeenRequest, ids: list[int]) -> web.StreamResponse:
