@@ -103,19 +103,17 @@ class EngineRig:
     def measure(self, variant: TierSet, repeat: int) -> BenchResult:
         """One run, from a start with empty caches to the engine's end."""
         journal = self.folder / TierRun(variant, repeat).journal
-        with self._disk(variant, repeat) as disk_path:
-            ground = self.ground
-            command = variant_command(
-                ground.instance, variant, ground.release, disk_path=disk_path, extra_env=ground.extra_env
-            )
-            label = f"{variant.name}, command {_fingerprint(command)}"
-            held = self._held(journal, label)
-            if held is not None:
-                return held
-            journal.unlink(missing_ok=True)
-            with self._running(variant, command):
-                result: BenchResult = self.run_async(self._send(label, journal))
-                return result
+        held = self._held(journal, label := self.label(variant))
+        if held is not None:
+            return held
+        journal.unlink(missing_ok=True)
+        with self._disk(variant, repeat) as disk_path, self._running(variant, disk_path):
+            result: BenchResult = self.run_async(self._send(label, journal))
+            return result
+
+    def label(self, variant: TierSet) -> str:
+        """What the results of a variant are labelled with; another command gets another label, another disk folder does not."""
+        return f"{variant.name}, command {_fingerprint(self._command(variant, None))}"
 
     def workload(self) -> Workload | None:
         """What is sent to every variant."""
@@ -151,10 +149,16 @@ class EngineRig:
         ) as folder:
             yield str(folder)
 
-    @contextlib.contextmanager
-    def _running(self, variant: TierSet, command: ServeCommand) -> Iterator[None]:
-        """The variant's engine, ready; it is ended however the block ends."""
+    def _command(self, variant: TierSet, disk_path: str | None) -> ServeCommand:
         ground = self.ground
+        return variant_command(
+            ground.instance, variant, ground.release, disk_path=disk_path, extra_env=ground.extra_env
+        )
+
+    @contextlib.contextmanager
+    def _running(self, variant: TierSet, disk_path: str | None) -> Iterator[None]:
+        """The variant's engine, ready; it is ended however the block ends."""
+        ground, command = self.ground, self._command(variant, disk_path)
         spec = replace(ground.spec, argv=command.argv, env=dict(command.env))
         name = f"{ground.deployment}-{variant.slug}"
         settings = UpSettings(name, ground.state, ground.engine, limits=ground.limits, stop_times=ground.stop_times)

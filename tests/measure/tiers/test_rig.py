@@ -1,0 +1,87 @@
+"""What a rig takes over from an earlier comparison. That it runs engines is shown by tests/engine/test_tiers.py."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.measure.tiers.test_workload import CYCLIC, workload
+from tests.measure.tiers.tier_cases import Script, planned, result_of
+
+from longreach.cli.from_plan import launch_specs, verify_target
+from longreach.engine.release import get_release
+from longreach.errors import EngineError, UsageError
+from longreach.launch.state import StateFolder
+from longreach.measure.bench.journal import open_journal
+from longreach.measure.bench.log import RunEnd
+from longreach.measure.tiers.rig import EngineRig, Ground, Sending
+from longreach.measure.tiers.values import TierRun, TierSet
+from longreach.measure.tiers.workload import wish_for
+from longreach.measure.workload.storing import write_workload
+
+CPU = TierSet(("gpu", "cpu"), "lru")
+
+
+def rig_in(folder: Path, *, resume: bool = True, cpu_gib: int = 200, seed: str = "seed") -> EngineRig:
+    """No engine is to be found: a run that is not taken over fails."""
+    plan = planned(cpu=cpu_gib * 2**30)
+    ground = Ground(
+        instance=plan.instances[0],
+        release=get_release(plan.release),
+        spec=launch_specs(plan)[0],
+        deployment="test",
+        state=StateFolder(folder / "state"),
+        engine=folder / "nowhere",
+    )
+    sending = Sending(verify_target(plan, plan.instances[0], 100), wish_for(CYCLIC, 16, seed), CYCLIC)
+    return EngineRig(
+        ground, sending, folder, on_launch=lambda _event: None, on_bench=lambda _event: None, resume=resume
+    )
+
+
+def leave_results(folder: Path, *, interrupted: bool = False, digest: str | None = None) -> None:
+    """As a comparison leaves them that ran the GPU and CPU variant once."""
+    sent = workload(CYCLIC)
+    write_workload(folder / "workload.jsonl", sent)
+    result = result_of(Script([1.0] * CYCLIC.num_requests))
+    label = rig_in(folder).label(CPU)
+    header = replace(result.header, workload_digest=digest or sent.digest, label=label)
+    with open_journal(folder / TierRun(CPU, 1).journal, header) as journal:
+        for record in result.records:
+            journal.write(record)
+        journal.write(result.phases[0])
+        journal.write(RunEnd(0.0, interrupted))
+
+
+def test_a_run_that_has_ended_is_taken_over(tmp_path: Path) -> None:
+    leave_results(tmp_path)
+    result = rig_in(tmp_path).measure(CPU, 1)
+    assert len(result.records) == CYCLIC.num_requests
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "digest", "cpu_gib"),
+    [(True, None, 200), (False, "of another text", 200), (False, None, 100)],
+    ids=["cut short", "another workload", "another command"],
+)
+def test_a_run_that_is_another_is_run_again(
+    tmp_path: Path, interrupted: bool, digest: str | None, cpu_gib: int
+) -> None:
+    leave_results(tmp_path, interrupted=interrupted, digest=digest)
+    with pytest.raises(EngineError):
+        rig_in(tmp_path, cpu_gib=cpu_gib).measure(CPU, 1)
+
+
+def test_a_torn_results_file_is_run_again(tmp_path: Path) -> None:
+    leave_results(tmp_path)
+    (tmp_path / TierRun(CPU, 1).journal).write_text('{"kind": "hea', encoding="utf-8")
+    with pytest.raises(EngineError):
+        rig_in(tmp_path).measure(CPU, 1)
+
+
+def test_results_of_another_wish_are_not_continued(tmp_path: Path) -> None:
+    leave_results(tmp_path)
+    rig_in(tmp_path).check_folder()
+    with pytest.raises(UsageError, match="results of another workload"):
+        rig_in(tmp_path, seed="another").check_folder()
+    with pytest.raises(UsageError, match="holds results"):
+        rig_in(tmp_path, resume=False).check_folder()
