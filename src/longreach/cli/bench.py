@@ -57,7 +57,8 @@ def bench(target: str, *, as_json: bool, **values: Any) -> int:
     if values["dry_run"]:
         return _dry_run(place, settings, wish, workload, as_json=as_json)
     result = _measure(place.target, settings, wish or workload, values["save_workload"])
-    click.echo(f"results: {settings.journal}", err=True)
+    go_on = f"; to go on: --resume -o {settings.journal}" if result.interrupted else ""
+    click.echo(f"results: {settings.journal}{go_on}", err=True)
     return _report(result, slo, place, values, as_json=as_json)
 
 
