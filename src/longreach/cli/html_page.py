@@ -3,15 +3,18 @@
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from longreach.host.files import write_text_atomically
-from longreach.measure.bench.compare_values import RunComparison
-from longreach.measure.bench.summary_values import BenchSummary
-from longreach.measure.bench.values import BenchResult
-from longreach.measure.tiers.values import TiersReport
+
+if TYPE_CHECKING:  # these bring numpy
+    from longreach.measure.bench.compare_values import RunComparison
+    from longreach.measure.bench.summary_values import BenchSummary
+    from longreach.measure.bench.values import BenchResult
+    from longreach.measure.tiers.values import TiersReport
 
 
-def write_bench_page(path: Path, result: BenchResult, summary: BenchSummary) -> None:
+def write_bench_page(path: Path, result: "BenchResult", summary: "BenchSummary") -> None:
     """The page of a run, whole or not at all. Raises InputFileError when it cannot be written."""
     settle_plot_cache()
     from longreach.report.html.bench_page import render_bench_html
@@ -19,7 +22,7 @@ def write_bench_page(path: Path, result: BenchResult, summary: BenchSummary) -> 
     write_text_atomically(path, render_bench_html(result, summary))
 
 
-def write_compare_page(path: Path, comparison: RunComparison) -> None:
+def write_compare_page(path: Path, comparison: "RunComparison") -> None:
     """The page of two runs side by side, as above."""
     settle_plot_cache()
     from longreach.report.html.compare_page import render_compare_html
@@ -27,7 +30,7 @@ def write_compare_page(path: Path, comparison: RunComparison) -> None:
     write_text_atomically(path, render_compare_html(comparison))
 
 
-def write_tiers_page(path: Path, report: TiersReport) -> None:
+def write_tiers_page(path: Path, report: "TiersReport") -> None:
     """The page of a comparison of tiers, as above."""
     settle_plot_cache()
     from longreach.report.html.tiers_page import render_tiers_html

@@ -17,7 +17,7 @@ _TITLE = "Timeline"
 _MAX_BARS = 200
 """More requests than this are counted over time instead: a bar would be thinner than what a screen shows."""
 _NUM_SLOTS = 240
-_PHASE_LABEL_SHARE = 0.17  # of the width; names alternate between two lines, and one without room is left out
+_LETTER_SHARE = 0.018  # of the width; names of phases alternate between two lines, and one without room is left out
 
 
 def plot_timeline(result: BenchResult) -> Plot | NoPlot:
@@ -143,16 +143,16 @@ def _draw_numbers(axes: "Axes", records: Sequence[RequestRecord], end_s: float) 
 def _draw_phases(axes: "Axes", phases: Sequence[PhaseReport]) -> None:
     if len(phases) < 2:
         return
-    room_s = _PHASE_LABEL_SHARE * axes.get_xlim()[1]
     free_from_s = [0.0, 0.0]
     for place, phase in enumerate(phases):
         axes.axvline(phase.began_s, color=MUTED.light, linewidth=0.8, linestyle=(0, (2, 2)))
         level = place % 2
         if phase.began_s < free_from_s[level]:
             continue
-        free_from_s[level] = phase.began_s + room_s
+        name = phase.name[:12]
+        free_from_s[level] = phase.began_s + (0.03 + _LETTER_SHARE * len(name)) * axes.get_xlim()[1]
         axes.annotate(
-            phase.name[:12],
+            name,
             (phase.began_s, 1.0),
             xycoords=("data", "axes fraction"),
             xytext=(2, 2 + 12 * level),
