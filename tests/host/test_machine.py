@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -99,6 +100,12 @@ def test_without_gpus_the_device_is_the_cpu(result: CommandResult, note: str, ro
 
 def test_only_numa_nodes_with_cpus_count(root: Path) -> None:
     assert detect_machine({}, printed(""), root).num_numa_nodes == 2
+
+
+def test_shared_memory_is_as_large_as_its_file_system(root: Path) -> None:
+    assert detect_machine({}, printed(""), root).shm_bytes is None
+    (root / "dev/shm").mkdir(parents=True)
+    assert detect_machine({}, printed(""), root).shm_bytes == shutil.disk_usage(root).total
 
 
 def test_a_container_limit_caps_the_memory(root: Path) -> None:

@@ -107,4 +107,4 @@ def find_machine(*, gpus: str | None, link: str | None, ram: int | None, numa: i
     if found.gpu is None:  # a CPU machine, or cards that the catalogue does not know
         return known
     named = machine_from(found.gpu, found.num_gpus, link, known.ram_bytes, known.num_numa_nodes)
-    return replace(named, assumptions=(*found.assumptions, *named.assumptions))
+    return replace(named, assumptions=(*found.assumptions, *named.assumptions), shm_bytes=found.shm_bytes)

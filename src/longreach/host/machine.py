@@ -1,8 +1,9 @@
 """What this machine is: its GPUs, memory and NUMA nodes, as a `Machine`. Works where there is no GPU and no nvidia-smi."""
 
+import shutil
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -49,8 +50,12 @@ def detect_machine(environ: Mapping[str, str], run: CommandRunner = run_command,
     gpu = _catalogued(kind, notes) if kind else None
     ram_bytes, num_numa_nodes = _read_ram_bytes(root, notes), _read_num_numa_nodes(root)
     if gpu is None and gpus:
-        return Machine(None, len(gpus), None, ram_bytes, num_numa_nodes, assumptions=tuple(notes))
-    return machine_from(gpu, len(gpus), ram_bytes=ram_bytes, num_numa_nodes=num_numa_nodes, assumptions=tuple(notes))
+        found = Machine(None, len(gpus), None, ram_bytes, num_numa_nodes, assumptions=tuple(notes))
+    else:
+        found = machine_from(
+            gpu, len(gpus), ram_bytes=ram_bytes, num_numa_nodes=num_numa_nodes, assumptions=tuple(notes)
+        )
+    return replace(found, shm_bytes=_read_shm_bytes(root))
 
 
 def parse_nvidia_smi(text: str) -> tuple[DetectedGpu, ...]:
@@ -112,6 +117,13 @@ def _read_ram_bytes(root: Path, notes: list[str]) -> int:
             notes.append(f"memory is limited to {int(limit)} bytes by the container (the machine has {total})")
             return int(limit)
     return total
+
+
+def _read_shm_bytes(root: Path) -> int | None:
+    try:
+        return shutil.disk_usage(root / "dev/shm").total  # what an empty one would hold
+    except OSError:
+        return None
 
 
 def _read_num_numa_nodes(root: Path) -> int | None:
