@@ -93,6 +93,14 @@ def test_report_writes_a_page(longreach: Longreach, tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
 
+def test_compare_writes_a_page(longreach: Longreach, tmp_path: Path) -> None:
+    path, page = _write(tmp_path / "run.jsonl", cold_run(10)), tmp_path / "compared.html"
+    code, _, err = longreach("bench", "compare", path, path, "--html", str(page))
+    assert code == 0
+    assert err == f"report: {page}\n"
+    assert "Comparison of two runs" in page.read_text(encoding="utf-8")
+
+
 def test_files_that_hold_no_run_are_refused(longreach: Longreach, tmp_path: Path) -> None:
     good, missing = _write(tmp_path / "run.jsonl", cold_run(10)), str(tmp_path / "missing.jsonl")
     code, _, err = longreach("bench", "compare", good, missing)

@@ -42,9 +42,10 @@ def slo_option(function: Any) -> Any:
 @click.argument("a", type=FILE, metavar="A.jsonl")
 @click.argument("b", type=FILE, metavar="B.jsonl")
 @click.option("--margin", type=SHARE, default="5%", show_default=True, help="Differences up to this are equal.")
+@click.option("--html", type=FILE, metavar="FILE.html", help="Write one self-contained page as well.")
 @slo_option
 @json_option
-def compare(a: Path, b: Path, *, margin: float, slo: str | None, as_json: bool) -> int:
+def compare(a: Path, b: Path, *, margin: float, html: Path | None, slo: str | None, as_json: bool) -> int:
     """Compare two results files figure by figure: better, equal, worse or not enough data, with intervals.
 
     Requests of the same workload are compared pair by pair. Exit code 1 when a figure is worse.
@@ -55,6 +56,11 @@ def compare(a: Path, b: Path, *, margin: float, slo: str | None, as_json: bool) 
 
     limits = _slo(slo)
     comparison = compare_runs(read_journal(a), read_journal(b), margin, limits)
+    if html is not None:
+        from longreach.cli.html_page import write_compare_page
+
+        write_compare_page(html, comparison)
+        click.echo(f"report: {html}", err=True)
     if as_json:
         echo_json({"verdict": comparison.verdict, **asdict(comparison)})
     else:
