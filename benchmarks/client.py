@@ -7,7 +7,6 @@ the CPU time of this process, from the request to the parsed and recorded result
 throws away what it reads: what is above that is ours. Goals: 65 us at a trickle of one token a millisecond, 8 us in bursts.
 """
 
-import asyncio
 import io
 import json
 import socket
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 
 import aiohttp
 
+from longreach.measure import event_loop
 from longreach.measure.client import Client, open_client
 from longreach.measure.endpoint import Endpoint
 from longreach.measure.loop_lag import LoopLagMeter
@@ -102,7 +102,7 @@ def main() -> None:
         url = f"http://127.0.0.1:{int(server.stdout.readline())}"
         print(f"{'CPU us a token':<16}{'ours':>7}{'goal':>7}{'bare loop':>11}{'ratio':>7}")
         for kind, num_tokens in (("trickle", TRICKLE_TOKENS), ("burst", BURST_TOKENS)):
-            ours, bare = asyncio.run(measure(url, kind, num_tokens, rounds))
+            ours, bare = event_loop.run(measure(url, kind, num_tokens, rounds))
             print(f"{kind:<16}{ours:>7.1f}{GOALS_US[kind]:>7.1f}{bare:>11.1f}{ours / bare:>7.2f}")
     finally:
         server.terminate()

@@ -133,6 +133,7 @@ def _measure(target: Any, settings: Any, source: Any, save_to: Path | None) -> A
 
     from longreach.cli.bench_progress import BenchProgress
     from longreach.cli.cancelling import cancelling_on_signals
+    from longreach.measure import event_loop
     from longreach.measure.bench.prepare import choose_salt, prepare_workload
     from longreach.measure.bench.run import run_bench
     from longreach.measure.workload.storing import write_workload
@@ -149,7 +150,7 @@ def _measure(target: Any, settings: Any, source: Any, save_to: Path | None) -> A
 
     progress = BenchProgress()
     try:
-        return asyncio.run(run())
+        return event_loop.run(run())
     except asyncio.CancelledError:  # before there was anything to report
         raise click.Abort from None
     finally:

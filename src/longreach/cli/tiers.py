@@ -184,15 +184,14 @@ class _Study:
 
 
 def _run_async(work: Any) -> Any:
-    import asyncio
-
     from longreach.cli.cancelling import cancelling_on_signals
+    from longreach.measure import event_loop
 
     async def run() -> Any:
         with cancelling_on_signals():
             return await work
 
-    return asyncio.run(run())
+    return event_loop.run(run())
 
 
 def _default_folder() -> Path:

@@ -55,8 +55,7 @@ def verify(target: str, *, as_json: bool, **values: Any) -> int:
 
 def run_verify(target: Any, settings: Any) -> Any:
     """Run it with progress on stderr; Ctrl-C, `kill` and a closed terminal give the partial report."""
-    import asyncio
-
+    from longreach.measure import event_loop
     from longreach.measure.verify import verify as measure_verify
 
     async def run() -> Any:
@@ -65,7 +64,7 @@ def run_verify(target: Any, settings: Any) -> Any:
 
     progress = _Progress()
     try:
-        return asyncio.run(run())
+        return event_loop.run(run())
     finally:
         progress.close()
 
