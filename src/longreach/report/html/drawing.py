@@ -51,6 +51,7 @@ _SETTINGS = {
     "figure.constrained_layout.use": True,
     "savefig.facecolor": "none",
     "savefig.dpi": 200,  # of marks that are drawn as one picture
+    "hatch.linewidth": 1.5,
     "path.simplify": True,
 }
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")

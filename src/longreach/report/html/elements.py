@@ -36,7 +36,7 @@ def table(
     )
     made = element(
         "table",
-        element("caption", caption),
+        element("caption", element("span", caption)),
         element("thead", head),
         element("tbody", *(_row(row, kinds) for row in rows)),
     )

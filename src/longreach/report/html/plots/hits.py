@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from longreach.measure.bench.summary_values import BenchSummary
-from longreach.report.html.colours import INK, ON_TIER, TIERS
+from longreach.report.html.colours import CARD, INK, ON_TIER, TIERS
 from longreach.report.html.drawing import Tips, drawn
 from longreach.report.html.figures import percent, tokens
 from longreach.report.html.plots.values import STATE_WORDS, NoPlot, Plot
@@ -50,8 +50,8 @@ def split_sources(
     found: Counter[str] = Counter()
     for name, count in hits_by_source:
         found[name if name in ("device", "host", "disk") else "elsewhere"] += count
-    found["unattributed"] = cached_tokens - found.total()
-    parts = {"computed": prompt_tokens - cached_tokens, **found}
+    found["unattributed"] = max(0, cached_tokens - found.total())
+    parts = {"computed": prompt_tokens - found.total(), **found}
     return {name: count for name, count in parts.items() if count > 0}
 
 
@@ -91,6 +91,7 @@ def _draw(figure: "Figure", bars: Mapping[str, Parts], sources: Sequence[str]) -
             height=0.62,
             color=TIERS[source].light,
             hatch="//" if source in {"unattributed", "unknown"} else None,
+            edgecolor=CARD.light,  # of the hatching
             label=_WORDS[source],
             linewidth=0,
         )
