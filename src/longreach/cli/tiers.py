@@ -90,7 +90,7 @@ class _Study:
             results_folder=str(self.folder),
         )
         rig = self._rig(progress)
-        rig.check_folder()
+        rig.check()
         click.echo(f"results go to {self.folder}", err=True)
         try:
             with interrupting_on_signals():

@@ -30,7 +30,7 @@ from longreach.measure.tiers.variants import variant_command
 from longreach.measure.tiers.workload import in_order
 from longreach.measure.workload.storing import read_workload, write_workload
 from longreach.measure.workload.values import Workload
-from longreach.measure.workload.wishes import WorkloadWish
+from longreach.measure.workload.wishes import TraceSource, WorkloadWish
 from longreach.plan.values import InstancePlan
 
 RunAsync = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -83,8 +83,16 @@ class EngineRig:
     resume: bool = False
     _workload: Workload | None = None
 
-    def check_folder(self) -> None:
-        """UsageError where results would be overwritten, or those of another workload continued."""
+    def check(self) -> None:
+        """UsageError where results would be overwritten, or those of another workload continued; InputFileError for a
+        workload that is not there. All of it before anything is started.
+        """
+        source = self.sending.source
+        if isinstance(source, Path):
+            self._workload = read_workload(source)
+            self._check_lengths(self._workload)
+        elif isinstance(source.source, TraceSource) and not source.source.path.is_file():
+            raise InputFileError(f"there is no trace {source.source.path}", "it is no file", "--trace FILE")
         if not self.resume and any(self.folder.glob("*.jsonl")):
             fix = "--resume to go on with them, or another folder: -o FOLDER"
             raise UsageError(f"{self.folder} holds results", "results are never overwritten", fix)
@@ -98,6 +106,15 @@ class EngineRig:
                 f"{self.folder} holds results of another workload",
                 f"its seed, requests and prompt lengths are {found}, and those of this run {wanted}",
                 "use the options it was begun with, or another folder: -o FOLDER",
+            )
+
+    def _check_lengths(self, workload: Workload) -> None:
+        longest = max(request.prompt_tokens + request.output_tokens for request in workload.requests)
+        if longest > self.ground.instance.max_model_len:
+            raise UsageError(
+                f"the workload does not fit '{self.ground.instance.name}'",
+                f"its longest request takes {longest} tokens, and max-model-len is {self.ground.instance.max_model_len}",
+                "plan with a longer --max-model-len, or send another workload",
             )
 
     def measure(self, variant: TierSet, repeat: int) -> BenchResult:
@@ -122,7 +139,7 @@ class EngineRig:
         return self._workload
 
     def _held(self, journal: Path, label: str) -> BenchResult | None:
-        """The results of an earlier comparison that this run would only repeat."""
+        """The results of an earlier comparison that this run would only repeat; where a request failed, it is worth it."""
         workload = self.workload()
         if not self.resume or workload is None or not journal.exists():
             return None
@@ -131,7 +148,8 @@ class EngineRig:
         except InputFileError:  # killed before its first line was whole
             return None
         same = (result.header.workload_digest, result.header.label) == (workload.digest, label)
-        return result if same and not result.interrupted else None
+        is_whole = not result.interrupted and all(record.ok for record in result.counted)
+        return result if same and is_whole else None
 
     def _workload_path(self) -> Path:
         source = self.sending.source
