@@ -1,10 +1,11 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.report.html import sample_runs
+from tests.report.html import sample_runs, sample_tiers
 
 from longreach.cli import html_page
 from longreach.errors import InputFileError
@@ -67,3 +68,31 @@ def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path, monkeypatch: 
     assert (tmp_path / "run.html").read_text() == "page"
     with pytest.raises(InputFileError, match="cannot write"):
         html_page.write_bench_page(tmp_path / "none" / "run.html", run, sample_runs.summary(run))
+
+
+def test_tiers_writes_a_page(
+    longreach: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, page = tmp_path / "plan.yaml", tmp_path / "tiers.html"
+    options = (
+        "--gpus",
+        "4xRTX4090",
+        "--vllm",
+        "0.32.0",
+        "--max-model-len",
+        "64k",
+        "--cpu-tier",
+        "200GiB",
+        "-o",
+        str(plan),
+    )
+    assert longreach("plan", "qwen3-32b", *options)[0] == 0
+    monkeypatch.setattr("longreach.cli.tiers._Study.run", lambda _: sample_tiers.report())
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
+    monkeypatch.setattr(
+        "longreach.report.html.tiers_page.render_tiers_html", lambda report: f"page of {report.winner.name}"
+    )
+    code, _, err = longreach("tiers", str(plan), "--html", str(page))
+    assert code == 1  # one run of the sample failed
+    assert f"report: {page}" in err
+    assert page.read_text() == "page of gpu+cpu"

@@ -39,6 +39,11 @@ def tiers(plan_path: Path, *, as_json: bool, **values: Any) -> int:
         click.echo(render_tiers(report, stdout_paint()))
     if values["write_plan"] is not None:
         study.write_winner(report, values["write_plan"])
+    if values["html"] is not None:
+        from longreach.cli.html_page import write_tiers_page
+
+        write_tiers_page(values["html"], report)
+        click.echo(f"report: {values['html']}", err=True)
     if report.interrupted:
         return 130
     return 1 if report.failures or any(one.num_failed for one in report.figures) else 0
@@ -184,6 +189,8 @@ class _Study:
 
 
 def _run_async(work: Any) -> Any:
+    import asyncio
+
     from longreach.cli.cancelling import cancelling_on_signals
     from longreach.measure import event_loop
 
@@ -191,7 +198,10 @@ def _run_async(work: Any) -> Any:
         with cancelling_on_signals():
             return await work
 
-    return event_loop.run(run())
+    try:
+        return event_loop.run(run())
+    except asyncio.CancelledError:  # by a signal, before there was anything to report
+        raise KeyboardInterrupt from None
 
 
 def _default_folder() -> Path:

@@ -25,6 +25,7 @@ _VALUES: tuple[tuple[str, click.ParamType[Any], str, str], ...] = (
     ("--time-scale", _ABOVE_0, "FACTOR", "Of a trace: 2 stretches its clock to twice the length."),
     ("--workload", FILE, "FILE", "Send what `bench --save-workload` wrote."),
     ("--write-plan", FILE, "FILE", "Write the plan with the tiers that paid."),
+    ("--html", FILE, "FILE", "Write the comparison as one web page."),
     ("--ssd-tbw", BYTES, "SIZE", "What the drive is rated to bear (1200TB): says how long it lasts."),
 )  # fmt: skip
 
