@@ -42,6 +42,15 @@ def test_what_a_tier_served_is_not_what_it_added() -> None:
     assert "served 60.0% of the prompt tokens and moved the hits by +59.5 points" in notes(GPU, CPU)
 
 
+def test_an_engine_with_another_cache_than_planned_is_told() -> None:
+    def told(planned_tokens: int) -> tuple[str, ...]:
+        figures = [replace(GPU, kv_capacity_tokens=4_096)]
+        return notes_on(figures, is_hybrid=False, device_type="cuda", planned_tokens=planned_tokens)
+
+    assert "gpu: the engine's GPU cache holds 4,096 tokens" in told(5_000)[0]
+    assert "holds 4,096" not in told(4_096)[0]
+
+
 def test_a_cache_that_did_not_overflow_is_told() -> None:
     assert "overflowed: alone it served 1.0%" in notes(GPU)
     full = replace(GPU, hits_by_source=(("device", 60_000),))

@@ -12,17 +12,32 @@ _DAYS_A_YEAR = 365
 
 
 def notes_on(
-    figures: Sequence[VariantFigures], *, is_hybrid: bool, device_type: str, ssd_tbw_bytes: int | None = None
+    figures: Sequence[VariantFigures],
+    *,
+    is_hybrid: bool,
+    device_type: str,
+    planned_tokens: int | None = None,
+    ssd_tbw_bytes: int | None = None,
 ) -> tuple[str, ...]:
-    """Overflow, overlap, wear and granularity as they were seen."""
+    """Overflow, overlap, wear and granularity as they were seen. `planned_tokens` is the GPU cache that prompts were made for."""
     by_tiers = {one.variant.tiers: one for one in reversed(figures)}
     return (
+        *_other_capacity(figures, planned_tokens),
         *_overflow(by_tiers.get(("gpu",))),
         *_overlap(by_tiers.get(("gpu",)), by_tiers.get(("gpu", "cpu"))),
         *_wear(by_tiers.get(("gpu", "cpu", "disk")), ssd_tbw_bytes),
         *(_granularity(figures) if is_hybrid else ()),
         *(_memory_copies(figures) if device_type == "cpu" else ()),
     )
+
+
+def _other_capacity(figures: Sequence[VariantFigures], planned_tokens: int | None) -> Iterator[str]:
+    for one in figures:
+        if planned_tokens and one.kv_capacity_tokens and one.kv_capacity_tokens != planned_tokens:
+            yield (
+                f"{one.variant.name}: the engine's GPU cache holds {format_tokens(one.kv_capacity_tokens)} tokens, and the prompts "
+                f"are made for the {format_tokens(planned_tokens)} of the plan"
+            )
 
 
 def _overflow(gpu: VariantFigures | None) -> Iterator[str]:
