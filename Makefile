@@ -51,6 +51,7 @@ format: $(DEV_READY) ## bring the code into its format, and fix what ruff can fi
 generate: $(DEV_READY) ## write the generated examples, screens and explain pages anew
 	$(BIN)/python -m tests.examples.test_examples >/dev/null
 	$(BIN)/python -m tests.report.test_plan_text
+	$(BIN)/python -m tests.report.test_bench_text
 	$(BIN)/python -m tests.rules.write_pages
 	@$(MAKE) accuracy
 

@@ -32,7 +32,15 @@ def time_table(summary: BenchSummary, paint: Paint) -> list[str]:
     cells = [line for name, values in measured for line in _time_rows(name, values)]
     lines = table([("", "n", "mean", "P50", "P90", "P99", "max"), *cells], frozenset(range(1, 7)))
     note = "  second lines: 95 % intervals, where the number of requests carries one"
-    return [*_dim_intervals(lines, paint), paint(note, "dim")]
+    return [*_mixed(summary, paint), *_dim_intervals(lines, paint), paint(note, "dim")]
+
+
+def _mixed(summary: BenchSummary, paint: Paint) -> list[str]:
+    """What the table mixes: cold and warm together are a figure of neither."""
+    if len(summary.states) < 2:
+        return []
+    states = ", ".join(STATE_WORDS[state.state] for state in summary.states)
+    return [f"{paint('All requests together', 'bold')} ({states}): a mix that no user meets"]
 
 
 def _time_rows(name: str, values: Distribution) -> list[tuple[str, ...]]:

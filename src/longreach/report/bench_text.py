@@ -29,8 +29,8 @@ def render_bench(result: BenchResult, summary: BenchSummary, paint: Paint) -> st
     """One screen; its tables take 80 columns, its sentences the terminal's."""
     sections = (
         _headline(result, summary, paint),
-        time_table(summary, paint),
         state_table(summary, paint),
+        time_table(summary, paint),
         length_table(summary, paint),
         _server(summary, paint),
         _forecasts(summary, paint),

@@ -140,7 +140,7 @@ def test_what_should_agree_and_does_not_is_said(header: dict[str, Any], warning:
 def test_requests_in_another_state_than_claimed_are_said() -> None:
     run = _run(1)
     other = replace(run, records=(replace(run.records[0], proof="disproven"), *run.records[1:]))
-    expected = "B: 1 requests met the cache in another state than they were meant to"
+    expected = "B: the cache was not in the state that was claimed for 1 of 30 requests"
     assert compare_runs(run, other).warnings == (expected,)
     assert compare_runs(run, run).warnings == ("A and B are the same run",)
 

@@ -115,4 +115,4 @@ def _warnings(a: BenchResult, b: BenchResult) -> Iterator[str]:
             yield f"{name} is not complete: {missing} of {run.num_wanted} requests were not made"
         num_disproven = sum(record.proof == "disproven" for record in run.counted)
         if num_disproven:
-            yield f"{name}: {num_disproven} requests met the cache in another state than they were meant to"
+            yield f"{name}: the cache was not in the state that was claimed for {num_disproven} of {len(run.counted)} requests"
