@@ -47,7 +47,7 @@ def tiny_server(engine_python: Path, tmp_path_factory: pytest.TempPathFactory) -
         model="tiny",
         folder=write_tiny_model(work / "tiny"),
         log_path=work / "engine.log",
-        max_model_len=65_536,
+        max_model_len=114_688,
         kv_cache_memory_bytes=64 * 2**20,
     )
     argv = (
