@@ -77,6 +77,20 @@ def test_runs_that_differ_among_themselves_decide_nothing() -> None:
     assert 1 <= found.more_runs <= 20
 
 
+def test_runs_that_differ_by_chance_are_told_apart_no_more_often_than_said() -> None:
+    """No tier at all, in three turns of which each start is a tenth faster or slower; prompts of a start agree."""
+    rng, missed = Random(5), 0
+    for _ in range(60):
+        without, with_it = (
+            [times(2 * (f := rng.gauss(1, 0.1)), 2 * f, rng.randrange(10**6)) for _ in range(3)] for _ in "ab"
+        )
+        found = step(without, with_it)
+        assert found.ttft_gain is not None
+        assert found.ttft_gain.interval is not None
+        missed += not found.ttft_gain.interval[0] <= 0 <= found.ttft_gain.interval[1]
+    assert missed <= 8
+
+
 def test_a_difference_that_is_too_small_to_find_asks_for_no_runs() -> None:
     found = step([times(2, 2, 1), times(4, 4, 2)], [times(2.9, 2.9, 3), times(2, 2, 4)])
     assert (found.verdict, found.more_runs) == ("not_enough_data", None)

@@ -3,13 +3,14 @@
     gain = 1 - (time with the tier) / (time without), both summed over the same requests of the same repeat
 
 Its interval is a bootstrap over prompts; all sends of a prompt stay together, so that every draw has the workload's own share
-of cold sends. Of several repeats it is at least as wide as Student's interval of their gains: runs differ by more than prompts.
+of cold sends. Runs differ by more than prompts: of several repeats it is at least as wide as Student's interval of the ratio of
+the runs' times, on a logarithmic scale, with the spread of both variants' runs pooled (2 x (repeats - 1) degrees of freedom).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
-from statistics import fmean, stdev
+from math import exp, log, sqrt
+from statistics import fmean, variance
 from typing import TypeVar
 
 from longreach.measure.bench.statistics import Estimate, relative_difference
@@ -23,7 +24,7 @@ DEFAULT_MARGIN = 0.05
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Student's t at 97.5 % by degrees of freedom from 1; beyond, the last one is near enough and on the safe side."""
 
-_FEWEST_REPEATS = 3  # of two, Student's interval is six times as wide as what it is about
+_FEWEST_REPEATS = 3  # to ask for: of two, Student's interval is wider than it need be
 MOST_REPEATS = 50  # a difference that takes more is too small to matter
 
 
@@ -159,27 +160,37 @@ def _gain(pairs: _Pairs) -> Gain | None:
     if found.interval is None:
         return Gain(-found.value, None)
     low, high = -found.interval[1], -found.interval[0]
-    gains = _gains_of_repeats(pairs)
-    if len(gains) > 1:
-        middle, half = fmean(gains), _student_half(stdev(gains), len(gains))
-        low, high = min(low, middle - half), max(high, middle + half)
+    spread = _spread(pairs)
+    if spread is not None:
+        half = spread.half(len(pairs.repeats))
+        low, high = min(low, 1 - exp(spread.log_ratio + half)), max(high, 1 - exp(spread.log_ratio - half))
     return Gain(-found.value, (low, high))
 
 
-def _gains_of_repeats(pairs: _Pairs) -> list[float]:
-    gains = []
-    for repeat in pairs.repeats:
-        rows = [sums for (of, _), sums in pairs.by_unit.items() if of == repeat]
-        gains.append(_saved((sum(row[0] for row in rows), sum(row[1] for row in rows))))
-    return gains
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """How runs of one variant differ: `deviation` of the logarithm of their times; `log_ratio` is of with to without."""
+
+    log_ratio: float
+    deviation: float
+
+    def half(self, num_repeats: int) -> float:
+        """Half of Student's interval of the ratio with so many repeats, on the logarithmic scale."""
+        degrees = 2 * (num_repeats - 1)
+        return _T[min(degrees, len(_T)) - 1] * self.deviation * sqrt(2 / num_repeats)
+
+
+def _spread(pairs: _Pairs) -> _Spread | None:
+    """None of a single repeat."""
+    rows = [[sums for (of, _), sums in pairs.by_unit.items() if of == repeat] for repeat in pairs.repeats]
+    logs = [[log(sum(sums[side] for sums in row)) for row in rows] for side in (0, 1)]
+    if len(rows) < 2:
+        return None
+    return _Spread(fmean(logs[1]) - fmean(logs[0]), sqrt(fmean([variance(logs[0]), variance(logs[1])])))
 
 
 def _saved(sums: tuple[float, float]) -> float:
     return 1 - sums[1] / sums[0] if sums[0] else 0.0
-
-
-def _student_half(deviation: float, num_repeats: int) -> float:
-    return _T[min(num_repeats - 1, len(_T)) - 1] * deviation / sqrt(num_repeats)
 
 
 def _more_runs(pairs: _Pairs, margin: float) -> int | None:
@@ -187,11 +198,11 @@ def _more_runs(pairs: _Pairs, margin: float) -> int | None:
     found, repeats = _drawn(pairs), len(pairs.repeats)
     if found is None or found.interval is None:
         return 1
-    gains = _gains_of_repeats(pairs)
     half, distance = (found.interval[1] - found.interval[0]) / 2, abs(-found.value - margin)
-    deviation = stdev(gains) if len(gains) > 1 else 0.0
+    spread = _spread(pairs)
     for number in range(max(repeats + 1, _FEWEST_REPEATS), MOST_REPEATS + 1):
-        if max(half * sqrt(repeats / number), _student_half(deviation, number)) < distance:
+        told = half * sqrt(repeats / number) < distance
+        if told and (spread is None or spread.half(number) < abs(spread.log_ratio - log(1 - margin))):
             return number - repeats
     return None
 
