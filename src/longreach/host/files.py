@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from longreach.errors import InputFileError
+from longreach.units import format_bytes
 
 
 def write_text_atomically(path: Path, text: str, mode: int = 0o644) -> None:
@@ -52,6 +53,15 @@ def read_free_bytes(folder: Path) -> int | None:
         return shutil.disk_usage(folder).free
     except OSError:
         return None
+
+
+def read_bytes_up_to(path: Path, max_bytes: int) -> bytes:
+    """All of a file, pipe or device. OSError with the system's reason when it cannot be read, or is larger."""
+    with path.open("rb") as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {format_bytes(max_bytes)}", str(path))
+    return content
 
 
 def _target(path: Path) -> Path:

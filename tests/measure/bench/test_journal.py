@@ -107,6 +107,32 @@ def test_what_is_no_results_file_is_refused_in_words(tmp_path: Path, content: by
         read_journal(path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('"ttft_s":2.0', '"ttft_s":"fast"', "line 2: expected a number, not 'fast' @ ttft_s"),
+        ('"ttft_s":2.0', '"ttft_s":-2.0', "line 2: expected a number from 0 to 10^15, not -2.0 @ ttft_s"),
+        ('"ok":true', '"ok":"false"', "line 2: expected true or false, not 'false' @ ok"),
+        ('"state":"cold","ok"', '"state":"hot","ok"', "line 2: expected one of cold, warm"),
+        ('"error_kind":"refused"', '"error_kind":"odd"', "line 4: expected one of unreachable"),
+        ('"phases":[{"name":"cold","state":"cold"}]', '"phases":[]', "its header names no phase"),
+    ],
+)
+def test_what_was_edited_to_what_cannot_be_is_named(path: Path, old: str, new: str, why: str) -> None:
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputFileError, match="cannot be understood") as caught:
+        read_journal(path)
+    assert caught.value.why.startswith(why)
+
+
+def test_two_runs_in_one_file_are_not_mixed(path: Path) -> None:
+    with continue_journal(path) as journal:
+        journal.write(replace(HEADER, started_at="2026-12-01T21:00:00+00:00"))
+    with pytest.raises(InputFileError, match="holds two runs") as caught:
+        read_journal(path)
+    assert caught.value.why == "the second begins on line 7"
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"cannot read the results .*nowhere"):
         read_journal(tmp_path / "nowhere.jsonl")

@@ -49,6 +49,14 @@ def test_digest_tells_every_change(name: str) -> None:
     assert digest_workload(CHANGES[name]) != WORKLOAD.digest
 
 
+EDITS = {
+    "changed": ("second", "sekond"),
+    "type": ('"reusable_tokens":12', '"reusable_tokens":"12"'),
+    "notes": ('["a note"]', '"a note"'),
+    "index": ('"index":1', '"index":0'),
+}
+
+
 def broken(text: str, how: str) -> str:
     lines = text.splitlines(keepends=True)
     match how:
@@ -56,8 +64,6 @@ def broken(text: str, how: str) -> str:
             return text[:-40]
         case "short":
             return "".join(lines[:-1])
-        case "changed":
-            return text.replace("second", "sekond")
         case "foreign":
             return '{"kind": "header", "schema": "longreach/bench/1"}\n'
         case "no_json":
@@ -70,7 +76,7 @@ def broken(text: str, how: str) -> str:
             header = json.loads(lines[0])
             del header["seed"]
             return json.dumps(header) + "\n" + "".join(lines[1:])
-    raise AssertionError(how)
+    return text.replace(*EDITS[how])
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,10 @@ def broken(text: str, how: str) -> str:
         ("no_json", "line 1 is not JSON"),
         ("list", "line 1 is not an object"),
         ("empty", "it does not begin with a header"),
-        ("field", "'seed'"),
+        ("field", "line 1: 'seed' is missing"),
+        ("type", "line 5: expected a whole number, not '12' @ reusable_tokens"),
+        ("notes", "line 1: expected a list, not 'a note' @ notes"),
+        ("index", "not numbered in their order"),
     ],
 )
 def test_what_is_no_whole_workload_is_refused(tmp_path: Path, how: str, why: str) -> None:
@@ -95,11 +104,33 @@ def test_what_is_no_whole_workload_is_refused(tmp_path: Path, how: str, why: str
     assert why in caught.value.why
 
 
-@pytest.mark.parametrize("content", [b"\x1f\x8b\x08", b"\x1f\x8bnot gzip"], ids=["torn", "bad"])
+FLIPPED = bytearray(gzip.compress(b"some text to be packed, packed, packed"))
+FLIPPED[10] = 0xFF  # no such kind of block: zlib complains, not gzip
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x1f\x8b\x08", b"\x1f\x8bnot gzip", bytes(FLIPPED)], ids=["torn", "bad", "flipped"]
+)
 def test_broken_compression_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "w.gz").write_bytes(content)
     with pytest.raises(InputFileError, match="is no workload file"):
         read_workload(tmp_path / "w.gz")
+
+
+def test_file_that_grows_beyond_all_measure_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storing, "_MAX_BYTES", 2**20)
+    (tmp_path / "w.gz").write_bytes(gzip.compress(bytes(2**21)))
+    with pytest.raises(InputFileError) as caught:
+        read_workload(tmp_path / "w.gz")
+    assert caught.value.why == "unpacked it is larger than 1 MiB"
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no endless file on this system")
+def test_endless_file_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storing, "_MAX_BYTES", 2**20)
+    with pytest.raises(InputFileError) as caught:
+        read_workload(Path("/dev/zero"))
+    assert caught.value.why == "it is larger than 1 MiB"
 
 
 def test_missing_file_and_request_without_its_segment_are_named(tmp_path: Path) -> None:
@@ -115,7 +146,7 @@ def test_missing_file_and_request_without_its_segment_are_named(tmp_path: Path) 
 def test_workload_too_large_for_a_file_is_refused_before_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storing, "_MAX_TEXT_BYTES", 10)
+    monkeypatch.setattr(storing, "_MAX_BYTES", 10)
     with pytest.raises(InputFileError, match="too large to write"):
         write_workload(tmp_path / "w.jsonl", WORKLOAD)
     assert not list(tmp_path.iterdir())

@@ -4,10 +4,9 @@ can be read and continued.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import BinaryIO, Self
 
 import orjson
 
@@ -22,9 +21,7 @@ from longreach.measure.bench.values import (
     RequestRecord,
     ServerSample,
 )
-
-if TYPE_CHECKING:
-    from cattrs import Converter
+from longreach.measure.structuring import structure
 
 _SHAPES: Mapping[str, type[Entry]] = {
     "header": BenchHeader,
@@ -108,33 +105,38 @@ def read_log(path: Path) -> RunLog:
         raise InputFileError(f"{path} holds no results of a benchmark", "its first line is no header", _AGAIN)
     log = RunLog(first)
     for number, line in enumerate(lines[1:], 2):
-        log.take(_parse(line, path, number))
+        entry = _parse(line, path, number)
+        if isinstance(entry, BenchHeader) and log.header.workload_digest and entry.started_at != log.header.started_at:
+            raise InputFileError(
+                f"{path} holds two runs", f"the second begins on line {number}", "keep each in its own file"
+            )
+        log.take(entry)
     return log
 
 
 def _parse(line: bytes, path: Path, number: int) -> Entry:
-    from cattrs.errors import BaseValidationError
-
     try:
         document = orjson.loads(line)
         shape = _SHAPES[document.pop("kind")]
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         what = f"{path} holds no results of a benchmark"
         raise InputFileError(what, f"line {number} is none of its lines", _AGAIN) from error
-    if shape is BenchHeader and document.get("schema") != SCHEMA:
-        what = f"{path} is of a version that is not read"
-        raise InputFileError(what, f"its schema is {document.get('schema')!r}, not {SCHEMA!r}", _AGAIN)
+    if shape is BenchHeader:
+        _check_header(document, path)
     try:
-        return _converter().structure(document, shape)
-    except (BaseValidationError, KeyError, TypeError, ValueError) as error:
+        return structure(document, shape)
+    except ValueError as error:
         raise InputFileError(f"{path} cannot be understood", f"line {number}: {error}", _AGAIN) from error
 
 
-@cache
-def _converter() -> "Converter":
-    from cattrs import Converter
-
-    return Converter(detailed_validation=False)
+def _check_header(document: Mapping[str, object], path: Path) -> None:
+    if document.get("schema") != SCHEMA:
+        why = f"its schema is {document.get('schema')!r:.40}, not {SCHEMA!r}"
+        raise InputFileError(
+            f"{path} is of a version that is not read", why, f"{_AGAIN}, or read it with the longreach that wrote it"
+        )
+    if not document.get("phases"):
+        raise InputFileError(f"{path} cannot be understood", "its header names no phase", _AGAIN)
 
 
 _MUST_AGREE = ("base_url", "model", "workload_digest", "num_requests", "api", "load")
