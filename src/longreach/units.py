@@ -73,6 +73,11 @@ def format_tokens(tokens: int) -> str:
     return f"{tokens:,}"
 
 
+def format_count(count: int, noun: str) -> str:
+    """`1 run`, `1,024 runs`; for nouns that take an s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def format_bytes(size_bytes: float) -> str:
     """The largest binary unit that keeps the number above one: `10.00 GiB`, `32 KiB`."""
     for name, scale in (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):

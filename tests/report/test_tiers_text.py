@@ -26,7 +26,7 @@ def shown(report: TiersReport) -> list[str]:
 def test_a_verdict_shows_its_interval_its_evidence_and_each_send(report: TiersReport) -> None:
     lines = shown(report)
     place = lines.index("keep: the CPU tier (gpu+cpu against gpu)")
-    assert lines[place + 1].startswith("time to first token -60.0 % (-60.0 to -60.0): more saved than the 5% asked for")
+    assert lines[place + 1].startswith("time to first token -60.0 % (-63.2 to -56.5): more saved than the 5% asked for")
     assert "9,000 prompt tokens came from the CPU tier" in " ".join(lines[place + 1 : place + 4])
     assert "time to first token by send: send 1: +0.0 %  send 2: -90.0 %  send 3: -90.0 %" in lines
     assert lines[-1] == "best: gpu+cpu"

@@ -7,6 +7,7 @@ from longreach.units import (
     ceil_div,
     did_you_mean,
     format_bytes,
+    format_count,
     format_duration,
     format_room,
     parse_bytes,
@@ -94,3 +95,8 @@ def test_numbers_beyond_any_box_are_usage_errors(parse: Callable[[str], int], te
 )
 def test_room_that_may_be_nothing_is_told_in_words(low: int, high: int, text: str) -> None:
     assert format_room(low, high) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 runs"), (1, "1 run"), (1_200, "1,200 runs")])
+def test_one_thing_is_not_many(count: int, text: str) -> None:
+    assert format_count(count, "run") == text

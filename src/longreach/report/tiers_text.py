@@ -7,7 +7,7 @@ from longreach.measure.bench.summary_values import Interval
 from longreach.measure.tiers.decide import MOST_REPEATS
 from longreach.measure.tiers.values import TIER_WORDS, StepVerdict, TiersReport, TierStep, VariantFigures
 from longreach.report.style import Paint, printable, table
-from longreach.units import format_bytes, format_duration, format_tokens
+from longreach.units import format_bytes, format_count, format_duration, format_tokens
 
 _SOURCES = (("device", "GPU"), ("host", "CPU"), ("disk", "disk"), ("external_unspecified", "tiers"))
 _VERDICTS: dict[StepVerdict, tuple[str, str]] = {
@@ -122,7 +122,8 @@ def _step(step: TierStep, paint: Paint) -> Iterator[str]:
         more = f", {wanted} run{'' if step.more_runs == 1 else 's'} of each would tell"
     yield f"{paint(word + more, 'bold', colour)}: {name} ({step.variant.name} against {step.base.name})"
     yield from _wrapped(
-        f"{step.why} ({step.num_pairs} requests of {step.num_repeats} run(s) compared one by one)", paint
+        f"{step.why} ({format_count(step.num_pairs, 'request')} of {format_count(step.num_repeats, 'run')} compared one by one)",
+        paint,
     )
     if len(step.gain_by_round) > 1:
         rounds = "  ".join(f"send {number}: {0.0 - 100 * gain:+.1f} %" for number, gain in step.gain_by_round[:6])

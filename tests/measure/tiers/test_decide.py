@@ -34,7 +34,7 @@ def step(without: Sequence[list[float]], with_it: Sequence[list[float]], hits: i
 
 
 def test_a_tier_that_saves_most_of_the_wait_is_kept() -> None:
-    found = step([times(2, 2, 1)], [times(2.1, 0.2, 2)])
+    found = step([times(2, 2, seed) for seed in (1, 3)], [times(2.1, 0.2, seed) for seed in (2, 4)])
     assert found.verdict == "keep"
     assert found.ttft_gain is not None
     assert found.ttft_gain.interval is not None
@@ -42,7 +42,7 @@ def test_a_tier_that_saves_most_of_the_wait_is_kept() -> None:
     truth = 1 - (2.1 + 2 * 0.2) / 6
     assert low < truth < high
     assert high - low < 0.05
-    assert "20,000 prompt tokens came from the CPU tier" in found.why
+    assert "40,000 prompt tokens came from the CPU tier" in found.why
 
 
 def test_what_storing_costs_shows_in_the_first_round() -> None:
@@ -59,7 +59,10 @@ def test_a_tier_that_nothing_was_hit_in_is_dropped_however_fast_it_looks() -> No
 
 @pytest.mark.parametrize("factor", [0.99, 1.0, 1.2], ids=["hardly faster", "equal", "slower"])
 def test_a_tier_that_surely_saves_less_than_the_margin_is_dropped(factor: float) -> None:
-    assert step([times(2, 2, 1)], [times(2 * factor, 2 * factor, 2)]).verdict == "drop"
+    without, with_it = (
+        [times(2 * of, 2 * of, seed) for seed in seeds] for of, seeds in ((1, (1, 3)), (factor, (2, 4)))
+    )
+    assert step(without, with_it).verdict == "drop"
 
 
 def test_a_gain_at_the_margin_asks_for_more_runs() -> None:
@@ -89,6 +92,25 @@ def test_runs_that_differ_by_chance_are_told_apart_no_more_often_than_said() -> 
         assert found.ttft_gain.interval is not None
         missed += not found.ttft_gain.interval[0] <= 0 <= found.ttft_gain.interval[1]
     assert missed <= 8
+
+
+def test_single_runs_that_differ_as_runs_do_keep_nothing() -> None:
+    """A machine that was faster in the one run with a tier by what is assumed of any two runs, and a margin more."""
+    found = step([times(2, 2, 1)], [times(1.78, 1.78, 2)])
+    assert (found.verdict, found.num_repeats) == ("not_enough_data", 1)
+    assert found.more_runs is not None
+    assert "one run each, and runs are taken to differ by 3%" in found.why
+
+
+def test_no_tier_at_all_is_hardly_ever_kept_after_single_runs() -> None:
+    """200 comparisons of the same with itself, each start faster or slower by 3 %."""
+    rng, kept = Random(7), 0
+    for _ in range(200):
+        one, other = (2 * rng.gauss(1, 0.03) for _ in "ab")
+        kept += (
+            step([times(one, one, rng.randrange(10**6))], [times(other, other, rng.randrange(10**6))]).verdict == "keep"
+        )
+    assert kept <= 2
 
 
 def test_a_difference_that_is_too_small_to_find_asks_for_no_runs() -> None:
@@ -123,6 +145,14 @@ def test_a_failed_request_is_in_no_pair() -> None:
     variant = measured(CPU, [result_of(Script(times(2, 1, 2), hits=(("host", 9),), failed=frozenset({3, 5})))])
     found = decide_step(base, variant, PLACES, 0.05)
     assert (found.num_pairs, variant.figures.num_failed) == (NUM_PROMPTS * ROUNDS - 2, 2)
+    assert found.verdict == "not_enough_data", "it does not win by leaving out what failed"
+    assert "2 requests that got an answer without it got none with it" in found.why
+
+
+def test_what_failed_without_the_tier_does_not_speak_against_it() -> None:
+    base = measured(GPU, [result_of(Script(times(2, 2, 1), failed=frozenset({3})))])
+    variant = measured(CPU, [result_of(Script(times(2, 1, 2), hits=(("host", 9),)))])
+    assert decide_step(base, variant, PLACES, 0.05).verdict == "keep"
 
 
 def test_a_first_token_that_is_paid_for_with_a_longer_answer_is_no_gain() -> None:

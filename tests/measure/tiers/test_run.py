@@ -51,7 +51,7 @@ GOOD: dict[TierSet, Act] = {
     GPU: answering(2.0),
     CPU: answering(0.2, (("host", 9_000),)),
     DISK: answering(0.2, (("host", 9_000), ("disk", 0))),
-    with_arc(CPU): answering(0.21, (("host", 8_000),)),
+    with_arc(CPU): answering(0.6, (("host", 8_000),)),
 }
 
 
@@ -87,7 +87,7 @@ def test_arc_is_tried_on_the_best_in_turns_of_its_own_and_must_win() -> None:
     assert rig.ran[3:] == [(CPU, 2), (with_arc(CPU), 2)]
     assert verdicts(report)["gpu+cpu+arc"] == "drop"
     assert report.winner == CPU
-    faster = ScriptedRig(GOOD | {with_arc(CPU): answering(0.1, (("host", 9_000),))})
+    faster = ScriptedRig(GOOD | {with_arc(CPU): answering(0.01, (("host", 9_000),))})
     assert run_tiers(SUBJECT, TiersSettings(try_arc=True), faster).winner == with_arc(CPU)
 
 

@@ -17,8 +17,8 @@ NOTHING_HIT = {variant: answering(2.0, (("host", 0), ("disk", 0))) for variant i
 OUTCOMES: dict[TierSet, tuple[dict[TierSet, Act], bool]] = {
     GPU: (NOTHING_HIT, False),
     CPU: ({}, False),
-    DISK: ({DISK: answering(0.05, (("host", 10), ("disk", 9_000)))}, False),
-    with_arc(CPU): ({with_arc(CPU): answering(0.1, (("host", 9_000),))}, True),
+    DISK: ({DISK: answering(0.01, (("host", 10), ("disk", 9_000)))}, False),
+    with_arc(CPU): ({with_arc(CPU): answering(0.01, (("host", 9_000),))}, True),
 }
 
 

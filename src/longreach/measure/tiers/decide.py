@@ -5,6 +5,7 @@
 Its interval is a bootstrap over prompts; all sends of a prompt stay together, so that every draw has the workload's own share
 of cold sends. Runs differ by more than prompts: of several repeats it is at least as wide as Student's interval of the ratio of
 the runs' times, on a logarithmic scale, with the spread of both variants' runs pooled (2 x (repeats - 1) degrees of freedom).
+One run of each says nothing of how runs differ, so there a spread is assumed.
 """
 
 from collections.abc import Mapping
@@ -17,10 +18,13 @@ from longreach.measure.bench.statistics import Estimate, relative_difference
 from longreach.measure.bench.values import BenchResult
 from longreach.measure.tiers.places import Place
 from longreach.measure.tiers.values import TIER_WORDS, Gain, StepVerdict, TierStep, VariantFigures
-from longreach.units import format_tokens
+from longreach.units import format_count, format_tokens
 
 DEFAULT_MARGIN = 0.05
+ASSUMED_SPREAD = 0.03
+"""Standard deviation of the logarithm of a run's time, where a single run of each tells nothing of it. An assumption."""
 
+_Z = 1.960
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Student's t at 97.5 % by degrees of freedom from 1; beyond, the last one is near enough and on the safe side."""
 
@@ -47,6 +51,7 @@ class _Pairs:
     num_pairs: int = 0
     by_unit: dict[tuple[int, int], _Sums] = field(default_factory=dict)
     by_round: dict[int, _Sums] = field(default_factory=dict)
+    num_lost: int = 0  # requests that were answered without the step, and not with it
 
     @property
     def repeats(self) -> tuple[int, ...]:
@@ -63,6 +68,7 @@ class _Evidence:
     tier_hits: int | None
     num_repeats: int
     margin: float
+    num_lost: int = 0
 
 
 def decide_step(base: Measured, variant: Measured, places: Mapping[int, Place], margin: float) -> TierStep:
@@ -77,6 +83,7 @@ def decide_step(base: Measured, variant: Measured, places: Mapping[int, Place], 
         tier_hits=None if added is None else variant.figures.hits_from(added),
         num_repeats=len(waits.repeats),
         margin=margin,
+        num_lost=waits.num_lost,
     )
     verdict, why = _judge(evidence)
     return TierStep(
@@ -105,12 +112,15 @@ def _judge(found: _Evidence) -> tuple[StepVerdict, str]:
         if found.tier_hits is None
         else f"; {format_tokens(found.tier_hits)} prompt tokens came from the {found.tier}"
     )
-    once = "; one run each: what differs from run to run is not in the interval" if found.num_repeats == 1 else ""
+    once = f"; one run each, and runs are taken to differ by {ASSUMED_SPREAD:.0%}" if found.num_repeats == 1 else ""
     said, asked = f"time to first token {_change(found.ttft)}", f"the {found.margin:.0%} asked for"
     if high < found.margin:
         return "drop", f"{said}: less saved than {asked}{served}{once}"
     if low <= found.margin:
         return "not_enough_data", f"{said}: it may save more or less than {asked}{served}{once}"
+    if found.num_lost:
+        lost = f"{format_count(found.num_lost, 'request')} that got an answer without it got none with it"
+        return "not_enough_data", f"{said} where both answered, but {lost}: it cannot win by leaving them out"
     if found.latency is not None and found.latency.interval is not None and found.latency.interval[1] < 0:
         return "drop", f"{said}, but whole answers take longer, {_change(found.latency)}{served}{once}"
     return "keep", f"{said}: more saved than {asked}{served}{once}"
@@ -126,15 +136,16 @@ def _change(gain: Gain) -> str:
 
 def _pairs(base: Measured, variant: Measured, places: Mapping[int, Place], name: str) -> _Pairs:
     """Requests that both answered. `name` is the record's field."""
-    by_unit, by_round, num_pairs = dict[tuple[int, int], _Sums](), dict[int, _Sums](), 0
+    by_unit, by_round, num_pairs, num_lost = dict[tuple[int, int], _Sums](), dict[int, _Sums](), 0, 0
     for repeat in sorted(base.results.keys() & variant.results.keys()):
         without, with_it = _times(base.results[repeat], name), _times(variant.results[repeat], name)
+        num_lost += len(without.keys() - with_it.keys())
         for index in sorted(without.keys() & with_it.keys()):
             place, times = places.get(index, Place(1, index)), (without[index], with_it[index])
             _add(by_unit, (repeat, place.unit), times)
             _add(by_round, place.round, times)
             num_pairs += 1
-    return _Pairs(num_pairs, by_unit, by_round)
+    return _Pairs(num_pairs, by_unit, by_round, num_lost)
 
 
 def _add(sums: dict[Key, _Sums], key: Key, times: _Sums) -> None:
@@ -161,9 +172,8 @@ def _gain(pairs: _Pairs) -> Gain | None:
         return Gain(-found.value, None)
     low, high = -found.interval[1], -found.interval[0]
     spread = _spread(pairs)
-    if spread is not None:
-        half = spread.half(len(pairs.repeats))
-        low, high = min(low, 1 - exp(spread.log_ratio + half)), max(high, 1 - exp(spread.log_ratio - half))
+    half = spread.half(len(pairs.repeats))
+    low, high = min(low, 1 - exp(spread.log_ratio + half)), max(high, 1 - exp(spread.log_ratio - half))
     return Gain(-found.value, (low, high))
 
 
@@ -177,16 +187,16 @@ class _Spread:
     def half(self, num_repeats: int) -> float:
         """Half of Student's interval of the ratio with so many repeats, on the logarithmic scale."""
         degrees = 2 * (num_repeats - 1)
-        return _T[min(degrees, len(_T)) - 1] * self.deviation * sqrt(2 / num_repeats)
+        quantile = _T[min(degrees, len(_T)) - 1] if degrees else _Z
+        return quantile * self.deviation * sqrt(2 / num_repeats)
 
 
-def _spread(pairs: _Pairs) -> _Spread | None:
-    """None of a single repeat."""
+def _spread(pairs: _Pairs) -> _Spread:
+    """As it was seen; of a single repeat as it is assumed."""
     rows = [[sums for (of, _), sums in pairs.by_unit.items() if of == repeat] for repeat in pairs.repeats]
     logs = [[log(sum(sums[side] for sums in row)) for row in rows] for side in (0, 1)]
-    if len(rows) < 2:
-        return None
-    return _Spread(fmean(logs[1]) - fmean(logs[0]), sqrt(fmean([variance(logs[0]), variance(logs[1])])))
+    seen = sqrt(fmean([variance(logs[0]), variance(logs[1])])) if len(rows) > 1 else ASSUMED_SPREAD
+    return _Spread(fmean(logs[1]) - fmean(logs[0]), seen)
 
 
 def _saved(sums: tuple[float, float]) -> float:
@@ -202,7 +212,7 @@ def _more_runs(pairs: _Pairs, margin: float) -> int | None:
     spread = _spread(pairs)
     for number in range(max(repeats + 1, _FEWEST_REPEATS), MOST_REPEATS + 1):
         told = half * sqrt(repeats / number) < distance
-        if told and (spread is None or spread.half(number) < abs(spread.log_ratio - log(1 - margin))):
+        if told and spread.half(number) < abs(spread.log_ratio - log(1 - margin)):
             return number - repeats
     return None
 
