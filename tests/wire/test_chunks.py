@@ -83,6 +83,15 @@ def test_error_inside_a_stream_is_an_error(event: SseEvent, error: ApiError) -> 
     assert parse_stream_event(event) == StreamChunk(error=error)
 
 
+@pytest.mark.parametrize("usage", ["{}", "null", '{"prompt_tokens":null}', '{"completion_tokens":1}'])
+def test_usage_that_does_not_count_the_prompt_is_unknown_and_no_fault(usage: str) -> None:
+    assert chunk(f'{{"choices":[],"usage":{usage}}}') == StreamChunk()
+
+
+def test_a_whole_count_may_be_written_as_a_fraction() -> None:
+    assert chunk('{"usage":{"prompt_tokens":100.0,"completion_tokens":2.0}}').usage == Usage(100, 2)
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -93,8 +102,8 @@ def test_error_inside_a_stream_is_an_error(event: SseEvent, error: ApiError) -> 
         '{"choices":[{"delta":{"content":5}}]}',
         '{"choices":[{"delta":{"tool_calls":5}}]}',
         '{"choices":[{"index":true,"text":""}]}',
-        '{"usage":{"completion_tokens":1}}',
-        '{"usage":{"prompt_tokens":null}}',
+        '{"usage":{"prompt_tokens":"100"}}',
+        '{"usage":{"prompt_tokens":100.5}}',
         "x" * 1000,
     ],
     ids=lambda data: data[:24],

@@ -145,11 +145,13 @@ def _parse_tool_call(call: Mapping[str, object]) -> ToolCallDelta:
     )
 
 
-def parse_usage(usage: Mapping[str, object]) -> Usage:
-    """The `usage` object of a chunk or a whole answer. KeyError or TypeError when it has no prompt count."""
-    prompt_tokens = _count(usage["prompt_tokens"])
+def parse_usage(usage: Mapping[str, object]) -> Usage | None:
+    """The `usage` object of a chunk or a whole answer; None when it does not count the prompt. TypeError for counts that
+    are no numbers.
+    """
+    prompt_tokens = _count(usage.get("prompt_tokens"))
     if prompt_tokens is None:
-        raise TypeError("usage.prompt_tokens is null")
+        return None
     return Usage(
         prompt_tokens=prompt_tokens,
         completion_tokens=_count(usage.get("completion_tokens")),
@@ -172,4 +174,8 @@ def _text(value: object) -> str | None:
 def _count(value: object) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
+    if (
+        isinstance(value, float) and value.is_integer()
+    ):  # JSON does not tell 100 from 100.0, and some servers write this
+        return int(value)
     raise TypeError(f"a whole number was expected, not {value!r}")
