@@ -206,6 +206,27 @@ async def test_answers_without_a_good_end_are_failures(serve_steps: ServeSteps, 
     assert kind(result) == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "expected", "words"),
+    [
+        (b'{"error": {"message": "the model is loading", "code": 503}}', "error_event", "the model is loading"),
+        (b'{"detail": "no such model"}\n\n', "error_event", "no such model"),
+        (b'{"object": "chat.completion", "choices": []}', "malformed", 'no stream but: {"object": "chat.completion"'),
+        (b"<!doctype html><title>Sign in</title>", "malformed", "no stream but: Sign in"),
+        (b"", "cut_short", "without a finish reason"),
+        (b": ping\n\n", "cut_short", "without a finish reason"),
+        (b'data: {"choices"', "cut_short", "without a finish reason"),
+    ],
+    ids=["error", "detail", "whole answer", "page", "nothing", "comment", "cut event"],
+)
+async def test_what_is_no_stream_is_quoted(serve_steps: ServeSteps, body: bytes, expected: str, words: str) -> None:
+    async with serve_steps([body]) as url:
+        result = await ask(url)
+    assert result.failure is not None
+    assert result.failure.kind == expected
+    assert words in result.failure.error.message
+
+
 async def test_comments_keep_no_answer_alive(serve_steps: ServeSteps) -> None:
     pings: Steps = [0.05, b": ping\n\n"]
     async with serve_steps([delta(role="assistant"), *pings * 200]) as url:
@@ -238,7 +259,7 @@ async def test_a_connection_that_times_out_is_broken_not_slow() -> None:
 
     @asynccontextmanager
     async def post(*_: object, **__: object) -> AsyncIterator[Any]:
-        yield SimpleNamespace(status=200, content=SimpleNamespace(readany=read_nothing))
+        yield SimpleNamespace(status=200, method="POST", content=SimpleNamespace(readany=read_nothing))
 
     session: Any = SimpleNamespace(post=post)
     result = await Client(session, Endpoint("http://x"), Timeouts()).stream("/v1/completions", b"{}")

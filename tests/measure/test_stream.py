@@ -64,7 +64,15 @@ def test_itl_is_unknown_without_two_times_and_a_count(
 
 
 def test_other_choices_are_left_out() -> None:
-    assert record([(1.0, ChoiceDelta(index=1, content="b")), (2.0, ChoiceDelta(content="a"))]).content == "a"
+    chunks = [
+        (1.0, ChoiceDelta(index=1, content="b")),
+        (2.0, ChoiceDelta(content="a")),
+        (3.0, ChoiceDelta(content="a")),
+    ]
+    result = record(chunks, tokens=3)
+    assert result.content == "aa"
+    assert result.timing.ttft_s == pytest.approx(2.0)
+    assert result.itl_s is None  # the server's count is of all choices
 
 
 def test_nothing_arrived_leaves_times_unknown_but_the_end_known() -> None:

@@ -7,7 +7,7 @@ than a token may have come, or a second has passed.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -15,11 +15,15 @@ from longreach.errors import ServerError
 from longreach.measure.stream import FailureKind, StreamFailure, StreamRecorder
 from longreach.units import format_duration
 from longreach.wire.chunks import StreamDone, parse_stream_event
-from longreach.wire.refusals import ApiError
+from longreach.wire.documents import parse_json
+from longreach.wire.refusals import ApiError, parse_error_body, parse_error_object
 from longreach.wire.sse import SseDecoder, SseEvent
 
 _PIECES_AT_ONCE = 32
 _LONGEST_WAIT_S = 1.0  # of a piece that was stamped and not parsed yet
+_STREAM_FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
+_MAX_OPENING_BYTES = 2**16
+_MAX_QUOTED = 200  # characters of what is no stream
 _BROKEN_OFF = frozenset({"abort", "error"})  # of vLLM's finish reasons
 
 
@@ -29,7 +33,7 @@ class AnswerReader:
     """
 
     __slots__ = (
-        *("_check_later", "_decoder", "_first_token_s", "_limit", "_pieces", "_stall_s"),
+        *("_check_later", "_decoder", "_first_token_s", "_limit", "_opening", "_pieces", "_stall_s"),
         *("failure", "is_over", "recorder"),
     )
 
@@ -41,6 +45,7 @@ class AnswerReader:
         self._stall_s = stall_s
         self._decoder = SseDecoder()
         self._pieces: list[tuple[float, bytes]] = []
+        self._opening: bytearray | None = bytearray()  # what came before the first event: all of it, if none comes
         self._limit = asyncio.timeout(None)
         self._check_later: asyncio.TimerHandle | None = None
 
@@ -66,7 +71,9 @@ class AnswerReader:
                 self._parse()
         self._parse()
         finish_reason = self.recorder.finish_reason
-        if not self.is_over and finish_reason is None:
+        if not self.is_over and self._opening and not self._opening.lstrip().startswith(_STREAM_FIELDS):
+            self._fail(*_explain_no_stream(bytes(self._opening)))
+        elif not self.is_over and finish_reason is None:
             self._fail("cut_short", ApiError("the stream ended without a finish reason"))
         elif self.failure is None and finish_reason in _BROKEN_OFF:
             self._fail("cut_short", ApiError(f"the server broke the answer off: its finish reason is {finish_reason}"))
@@ -74,7 +81,10 @@ class AnswerReader:
     def _parse(self) -> None:
         pieces, self._pieces = self._pieces, []
         for stamp, piece in pieces:
-            for event in self._decoder.feed(piece):
+            events = self._decoder.feed(piece)
+            if self._opening is not None:
+                self._opening = None if events else self._opening + piece[: _MAX_OPENING_BYTES - len(self._opening)]
+            for event in events:
                 if not self.is_over:
                     self._take(stamp, event)
 
@@ -112,3 +122,15 @@ class AnswerReader:
         else:
             # The stricter limit may begin at any moment from now on, so that none ends before this.
             self._check_later = loop.call_later(min(left_s, self._stall_s, _LONGEST_WAIT_S), self._check)
+
+
+def _explain_no_stream(body: bytes) -> tuple[FailureKind, ApiError]:
+    """What came with HTTP 200 and holds no event: an error in a plain body, a whole answer, a page for people."""
+    try:
+        parsed = parse_json(body)
+    except ValueError:
+        parsed = None
+    error = parse_error_object(parsed) if isinstance(parsed, Mapping) else None
+    if error is not None:
+        return "error_event", error
+    return "malformed", ApiError(f"it answers with no stream but: {parse_error_body(body).message[:_MAX_QUOTED]}")

@@ -56,12 +56,13 @@ class StreamResult:
     failure: StreamFailure | None = None
     event_loop_lag_p99_s: float | None = None  # how late this client itself ran: its share in every time above
     num_chunks: int = 0  # that carry tokens
+    is_only_answer: bool = True  # False: several came, unasked; the server's count is of all of them
 
     @property
     def itl_s(self) -> float | None:
         """Mean time between tokens: (last - first) / (completion tokens by usage - 1)."""
         first, last = self.timing.ttft_s, self.timing.last_token_s
-        tokens = self.usage.completion_tokens if self.usage else None
+        tokens = self.usage.completion_tokens if self.usage and self.is_only_answer else None
         if first is None or last is None or tokens is None or tokens < 2 or last <= first:
             return None
         return (last - first) / (tokens - 1)
@@ -76,7 +77,10 @@ class StreamResult:
 class StreamRecorder:
     """Takes chunks with the time they arrived and ends as a StreamResult. It reads no clock."""
 
-    __slots__ = ("_chunk_stamps", "_content", "_first_answer", "_last", "_reasoning", "_sent", "finish_reason", "usage")
+    __slots__ = (
+        *("_chunk_stamps", "_content", "_first_answer", "_is_only_answer", "_last", "_reasoning", "_sent"),
+        *("finish_reason", "usage"),
+    )
 
     def __init__(self, sent_stamp: float) -> None:
         self._sent = sent_stamp
@@ -85,6 +89,7 @@ class StreamRecorder:
         self._last: float | None = None
         self._content: list[str] = []
         self._reasoning: list[str] = []
+        self._is_only_answer = True
         self.finish_reason: str | None = None
         self.usage: Usage | None = None
 
@@ -104,6 +109,8 @@ class StreamRecorder:
         for choice in chunk.choices:
             if choice.index == 0:
                 self._take_choice(stamp, choice)
+            else:
+                self._is_only_answer = False
 
     def _take_choice(self, stamp: float, choice: ChoiceDelta) -> None:
         if choice.carries_token:
@@ -137,6 +144,7 @@ class StreamRecorder:
             failure=failure,
             event_loop_lag_p99_s=lag_p99_s,
             num_chunks=len(stamps),
+            is_only_answer=self._is_only_answer,
         )
 
     def _after(self, stamp: float | None) -> float | None:
