@@ -16,6 +16,7 @@ from longreach.measure.stream import StreamResult
 Steps = list[bytes | float | None]
 ServeSteps = Callable[[Steps], AbstractAsyncContextManager[str]]
 ServeAnswer = Callable[..., AbstractAsyncContextManager[str]]
+ServeHandler = Callable[..., AbstractAsyncContextManager[str]]
 
 PATH = "/v1/chat/completions"
 DONE = b"data: [DONE]\n\n"
@@ -44,6 +45,78 @@ async def test_no_server_is_unreachable(unused_tcp_port: int) -> None:
     async with open_client(Endpoint(url)) as client:
         with pytest.raises(ServerError, match="does not answer"):
             await client.fetch("/version")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(400, b"{}"), (200, b'data: {"error": {"message": "bad Bearer sk-secret"}}\n\n')],
+    ids=["refusal", "error event"],
+)
+async def test_a_server_that_quotes_the_key_does_not_reveal_it(
+    serve_handler: ServeHandler, status: int, body: bytes
+) -> None:
+    async def quote(request: web.Request) -> web.Response:
+        said = body if status == 200 else f"bad {request.headers['Authorization']}".encode()
+        return web.Response(status=status, body=said)
+
+    async with serve_handler(quote) as url, open_client(Endpoint(url, "sk-secret")) as client:
+        failure = (await client.stream(PATH, b"{}")).failure
+        answer = await client.fetch("/v1/models")
+    assert failure is not None
+    assert failure.error.message == "bad Bearer ***"
+    assert b"secret" not in answer.body or status == 200
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.005])
+async def test_a_connection_that_its_server_closes_unannounced_breaks_no_later_request(pause_s: float) -> None:
+    answer = delta("stop", content="a") + DONE
+
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
+        await asyncio.sleep(pause_s)
+        writer.close()
+        await writer.wait_closed()
+        closed.release()
+
+    closed = asyncio.Semaphore(0)
+    server = await asyncio.start_server(serve_one, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, open_client(Endpoint(f"http://127.0.0.1:{port}")) as client:
+        results = [await client.stream(PATH, b"{}") for _ in range(5)]
+        for _ in results:
+            await closed.acquire()
+    assert {result.failure for result in results} == {None}
+
+
+@pytest.mark.parametrize(("status", "expected"), [(302, "refused"), (301, "refused"), (307, None), (308, None)])
+async def test_a_redirect_that_loses_the_request_names_the_new_address(
+    serve_handler: ServeHandler, serve_steps: ServeSteps, status: int, expected: str | None
+) -> None:
+    async with serve_steps([delta("stop", content="a"), DONE]) as there:
+
+        async def redirect(request: web.Request) -> web.Response:
+            return web.Response(status=status, headers={"Location": there + request.path})
+
+        async with serve_handler(redirect) as url:
+            failure = (await ask(url)).failure
+    assert (failure.kind if failure else None) == expected
+    assert failure is None or (failure.error.message, failure.status) == (
+        f"it redirects to another address: measure {there}",
+        status,
+    )
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd", "br"])
+async def test_an_answer_that_cannot_be_unpacked_is_told_so(serve_handler: ServeHandler, encoding: str) -> None:
+    async def pack(request: web.Request) -> web.Response:
+        assert request.headers["Accept-Encoding"] == "identity"
+        return web.Response(body=b"nothing of the kind", headers={"Content-Encoding": encoding})
+
+    async with serve_handler(pack) as url:
+        failure = (await ask(url)).failure
+    assert failure is not None
+    assert "compressed" in failure.error.message
 
 
 async def test_small_answers_keep_their_status(serve_answer: ServeAnswer) -> None:

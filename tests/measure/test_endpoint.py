@@ -45,3 +45,26 @@ def test_unset_variable_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("SOME_KEY", raising=False)
     with pytest.raises(UsageError, match="'SOME_KEY' is not set"):
         read_endpoint("http://h:1", "SOME_KEY")
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "what"),
+    [
+        ("SOME_KEY", "sk-sec\nret", "holds no key"),
+        ("SOME_KEY", " \r\n", "is not set"),
+        ("sk-secret-1", "", "a name that none can have"),
+    ],
+    ids=["two lines", "blank", "the key itself"],
+)
+def test_what_holds_no_key_is_refused_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, name: str, held: str, what: str
+) -> None:
+    monkeypatch.setenv("SOME_KEY", held)
+    with pytest.raises(UsageError, match=what) as caught:
+        read_endpoint("http://h:1", name)
+    assert "sk-sec" not in str(caught.value)
+
+
+def test_a_line_end_after_the_key_is_not_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-secret\r\n")
+    assert read_endpoint("http://h:1", "SOME_KEY").headers == {"Authorization": "Bearer sk-secret"}

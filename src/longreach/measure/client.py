@@ -11,7 +11,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import aiohttp
 
@@ -57,6 +57,7 @@ class Answer:
         raise ServerError(f"{self.url} answers HTTP {self.status}", reason, fix)
 
 
+_NO_CONNECTION = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _WANTS_KEY = frozenset({401, 403})
 _MAX_ANSWER_BYTES = 128 * 2**20  # the token ids of a million-token text are 8 MB
 _MAX_REFUSAL_BYTES = 2**20
@@ -64,8 +65,9 @@ _MAX_REFUSAL_BYTES = 2**20
 # asyncio asks for 256 KiB at each read; to make room for that costs two page faults, more than all else of a lone token.
 _READ_BYTES = 2**16
 
-# vLLM closes an idle connection after 5 s; one reused at that moment would break a request that is in order.
-_KEEP_ALIVE_S = 2.0
+# A server may close an idle connection at the very moment it is used again, which breaks a request that is in order; to
+# send that again could hide a death. So each request has a connection of its own, unless that costs a TLS handshake.
+_KEEP_ALIVE_S = 1.0
 
 
 class _Socket(socket.socket):
@@ -96,14 +98,22 @@ class Client:
                     body_read = await _read_at_most(response, _MAX_ANSWER_BYTES + 1)
                     answer = Answer(url, response.status, body_read, response.content_type)
         except (aiohttp.ClientError, OSError) as error:
-            limit = format_duration(self.timeouts.answer_s)
-            reason = f"no answer within {limit}" if isinstance(error, TimeoutError) else _reason(error)
-            raise ServerError(f"{url} does not answer", reason, f"check that the server runs: curl -i {url}") from error
+            raise self._no_answer(url, error) from error
         if len(answer.body) > _MAX_ANSWER_BYTES:
             raise ServerError(
                 f"{url} answers without end", f"more than {_MAX_ANSWER_BYTES:,} bytes", "check the address"
             )
-        return answer
+        return answer if answer.status == 200 else replace(answer, body=self.endpoint.hide_key(answer.body))
+
+    def _no_answer(self, url: str, error: Exception) -> ServerError:
+        """Its cause: `unreachable`, `silent`, or `broken` where somebody is there and breaks off."""
+        if isinstance(error, _NO_CONNECTION):
+            cause, reason = "unreachable", _reason(error)
+        elif isinstance(error, TimeoutError):
+            cause, reason = "silent", f"no answer within {format_duration(self.timeouts.answer_s)}"
+        else:
+            cause, reason = "broken", _reason(error)
+        return ServerError(f"{url} does not answer", reason, f"check that the server runs: curl -i {url}", cause=cause)
 
     def _post(self, url: str, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         # A file object is sent in pieces; raw bytes of a long prompt would hold up the loop.
@@ -121,20 +131,32 @@ class Client:
         recorder = StreamRecorder(sent_stamp=time.perf_counter())
         reader = AnswerReader(recorder, self.timeouts.first_token_s, self.timeouts.stall_s)
         failure = await self._follow(self.endpoint.root + path, body, reader)
+        if failure is not None:
+            said = replace(failure.error, message=self.endpoint.hide_key(failure.error.message.encode()).decode())
+            failure = replace(failure, error=said)
         return recorder.finish(time.perf_counter(), failure, lag.compute_p99_since(lag_before))
 
     async def _follow(self, url: str, body: bytes, reader: AnswerReader) -> StreamFailure | None:
         try:
             async with reader, self._post(url, body) as response:
+                if response.method != "POST":
+                    return _explain_redirect(response)
                 if response.status != 200:
                     return await _read_refusal(response)
                 await reader.read(response.content.readany)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+        except _NO_CONNECTION as error:
             return StreamFailure("unreachable", ApiError(_reason(error)))
         except (aiohttp.ClientError, OSError) as error:  # the reader's own TimeoutError is one, too
             if not reader.is_over:
                 return StreamFailure("disconnected", ApiError(_reason(error)))
         return reader.failure
+
+
+def _explain_redirect(response: aiohttp.ClientResponse) -> StreamFailure:
+    """301, 302 and 303 turn a request into one for a page; 307 and 308 are followed."""
+    first = response.history[0]
+    root = str(response.url).partition("/v1/")[0]
+    return StreamFailure("refused", ApiError(f"it redirects to another address: measure {root}"), first.status)
 
 
 async def _read_at_most(response: aiohttp.ClientResponse, num_bytes: int) -> bytes:
@@ -157,6 +179,10 @@ def _reason(error: BaseException) -> str:
         return f"its TLS certificate is not trusted: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
         return _reason_of_system(error.os_error)
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return "no connection in time"
+    if isinstance(error, aiohttp.ClientError) and "content-encoding" in str(error):
+        return "its answer is compressed, which it was not asked for, and cannot be read"
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
         return "the server closed the connection before its answer was complete"
     if isinstance(error, aiohttp.TooManyRedirects):
@@ -182,10 +208,16 @@ def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
 async def open_client(endpoint: Endpoint, timeouts: Timeouts | None = None) -> AsyncIterator[Client]:
     """A client that is closed, with every connection, when its block ends."""
     limits = timeouts or Timeouts()
+    is_tls = endpoint.root.startswith("https:")
     session = aiohttp.ClientSession(
-        headers=endpoint.headers,
+        headers={"Accept-Encoding": "identity", **endpoint.headers},  # what compresses a stream may hold tokens back
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_s),
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S, socket_factory=_open_socket),
+        connector=aiohttp.TCPConnector(
+            limit=0,
+            force_close=not is_tls,
+            keepalive_timeout=_KEEP_ALIVE_S if is_tls else None,
+            socket_factory=_open_socket,
+        ),
     )
     async with session:
         yield Client(session, endpoint, limits)

@@ -1,10 +1,13 @@
 """Where a server is and who we are to it."""
 
 import os
+import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 from longreach.errors import UsageError
+
+_SHORTEST_SECRET = 4  # bytes; "EMPTY" and the like may be hidden, a lone letter would be found in every word
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,11 @@ class Endpoint:
     def headers(self) -> dict[str, str]:
         """What every request carries."""
         return {} if self.api_key is None else {"Authorization": f"Bearer {self.api_key}"}
+
+    def hide_key(self, said: bytes) -> bytes:
+        """A server's words without our key, should they quote it."""
+        key = (self.api_key or "").encode()
+        return said.replace(key, b"***") if len(key) >= _SHORTEST_SECRET else said
 
 
 def parse_root(url: str) -> str:
@@ -45,11 +53,27 @@ def parse_root(url: str) -> str:
 
 def read_endpoint(url: str, api_key_env: str | None = None) -> Endpoint:
     """The endpoint, its key taken from the environment variable named `api_key_env`; UsageError when that is not set."""
-    key = os.environ.get(api_key_env) if api_key_env else None
-    if api_key_env and not key:
+    return Endpoint(parse_root(url), None if api_key_env is None else _read_key(api_key_env))
+
+
+def _read_key(name: str) -> str:
+    if re.fullmatch(r"[A-Za-z_]\w*", name) is None:  # it may be the key: not to be repeated
         raise UsageError(
-            f"environment variable '{api_key_env}' is not set",
-            "the server's API key is read from there, never from the command line",
-            f"export {api_key_env}=...",
+            "the API key's variable has a name that none can have",
+            "a name is wanted there, not the key: everybody on this machine can read a command line",
+            "export API_KEY=..., and --api-key-env API_KEY",
         )
-    return Endpoint(parse_root(url), key)
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise UsageError(
+            f"environment variable '{name}' is not set",
+            "the server's API key is read from there, never from the command line",
+            f"export {name}=...",
+        )
+    if not key.isprintable():
+        raise UsageError(
+            f"environment variable '{name}' holds no key",
+            "there are line ends or control characters in it",
+            f"export {name}=...",
+        )
+    return key
