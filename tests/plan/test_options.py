@@ -13,6 +13,7 @@ from longreach.plan.values import Plan
 from longreach.units import GIB
 
 DIVIDED = {"VLLM_CPU_SIM_MULTI_NUMA": "1"}
+RESERVED = "VLLM_CPU_NUM_OF_RESERVED_CPU"
 BOUND = (("VLLM_CPU_OMP_THREADS_BIND", "0|1"),)
 
 
@@ -33,10 +34,25 @@ def plan_on(machine: Machine, goal: Goal, release: str = "0.32.0") -> Plan:
         (cpu(2), Goal(tp_size=2, pp_size=2), DIVIDED),
         (cpu(), Goal(tp_size=2, env=BOUND), dict(BOUND)),
         (cpu(), Goal(dp_size=2), {}),
+        (cpu(), Goal(cpu_tier_bytes=8 * GIB), {RESERVED: "1"}),
+        (cpu(), Goal(cpu_tier_bytes=8 * GIB, tp_size=2), DIVIDED | {RESERVED: "2"}),
+        (cpu(), Goal(cpu_tier_bytes=8 * GIB, env=((RESERVED, "3"),)), {RESERVED: "3"}),
+        (cpu(), Goal(cpu_tier_bytes=8 * GIB, tp_size=2, env=BOUND), dict(BOUND)),
     ],
-    ids=["one rank", "two ranks", "a node each", "more ranks than nodes", "bound by hand", "replicas"],
+    ids=[
+        "one rank",
+        "two ranks",
+        "a node each",
+        "more ranks than nodes",
+        "bound by hand",
+        "replicas",
+        "a tier",
+        "a tier, two ranks",
+        "a tier, reserved by hand",
+        "a tier, bound by hand",
+    ],
 )
-def test_ranks_of_a_cpu_engine_divide_the_cores_where_nodes_are_few(
+def test_a_cpu_engine_has_a_core_for_each_rank_and_keeps_no_more_of_them_back_for_tiers(
     machine: Machine, goal: Goal, env: dict[str, str]
 ) -> None:
     assert plan_on(machine, goal).instances[0].env == env

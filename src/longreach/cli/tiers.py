@@ -56,7 +56,7 @@ class _Study:
         from longreach.engine.release import get_release
         from longreach.measure.tiers.outlook import foresee
         from longreach.measure.tiers.sizing import size_workload
-        from longreach.measure.tiers.variants import equal_cores, tier_sets
+        from longreach.measure.tiers.variants import tier_sets
 
         self._values, self._plan = values, plan
         self._name = plan_path.name.removesuffix(".yaml").removesuffix(".yml")
@@ -64,7 +64,6 @@ class _Study:
         self.release = get_release(plan.release)
         self.instance = choose_instance(plan, values["instance"])
         self.variants = tier_sets(self.instance)
-        self.extra_env = equal_cores(self.instance.options, plan.machine.device_type)
         self.sizing = size_workload(self.instance, read_sizing_wish(values)) if self._source == "generated" else None
         self.outlook = foresee(self.instance, plan.model, self.variants, self.sizing, values["repeats"])
         self.folder = values["output"] or _default_folder()
@@ -75,10 +74,7 @@ class _Study:
         """Each variant with what is started for it."""
         from longreach.measure.tiers.variants import variant_command
 
-        return [
-            (variant, variant_command(self.instance, variant, self.release, extra_env=self.extra_env))
-            for variant in self.variants
-        ]
+        return [(variant, variant_command(self.instance, variant, self.release)) for variant in self.variants]
 
     def run(self) -> Any:
         """Measure with progress on stderr; a stop signal ends the engine and gives what is known."""
@@ -143,7 +139,6 @@ class _Study:
             state=default_state_folder(),
             engine=self._values["engine"],
             limits=WaitLimits(stall_s=self._values["stall"]),
-            extra_env=self.extra_env,
             disk_bytes_wanted=self.outlook.disk_bytes_wanted,
             keeps_disk=self._values["keep_disk"],
         )

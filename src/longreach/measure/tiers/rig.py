@@ -51,7 +51,6 @@ class Ground:
     engine: Path | None = None
     limits: WaitLimits = field(default_factory=WaitLimits)
     stop_times: StopTimes = field(default_factory=StopTimes)
-    extra_env: tuple[tuple[str, str], ...] = ()  # for all variants alike
     disk_bytes_wanted: int | None = None
     keeps_disk: bool = False
 
@@ -168,10 +167,7 @@ class EngineRig:
             yield str(folder)
 
     def _command(self, variant: TierSet, disk_path: str | None) -> ServeCommand:
-        ground = self.ground
-        return variant_command(
-            ground.instance, variant, ground.release, disk_path=disk_path, extra_env=ground.extra_env
-        )
+        return variant_command(self.ground.instance, variant, self.ground.release, disk_path)
 
     @contextlib.contextmanager
     def _running(self, variant: TierSet, disk_path: str | None) -> Iterator[None]:

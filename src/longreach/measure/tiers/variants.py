@@ -1,6 +1,5 @@
 """The variants of one planned instance: GPU alone, with its CPU tier, with its disk tier; each as the command it runs. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from longreach.engine.command import render_command
@@ -14,8 +13,6 @@ from longreach.plan.values import InstancePlan
 _GPU = TierSet(("gpu",))
 _CONNECTOR_FLAGS = ("--kv-transfer-config", "--kv-offloading-size")
 _USAGE_FLAG = "--enable-prompt-tokens-details"
-_RESERVED_CORES = "VLLM_CPU_NUM_OF_RESERVED_CPU"
-_CORE_VARIABLES = (_RESERVED_CORES, "VLLM_CPU_OMP_THREADS_BIND")
 
 
 def tier_sets(instance: InstancePlan) -> tuple[TierSet, ...]:
@@ -42,12 +39,7 @@ def variant_options(options: EngineOptions, variant: TierSet, disk_path: str | N
 
 
 def variant_command(
-    instance: InstancePlan,
-    variant: TierSet,
-    release: Release,
-    *,
-    disk_path: str | None = None,
-    extra_env: Sequence[tuple[str, str]] = (),
+    instance: InstancePlan, variant: TierSet, release: Release, disk_path: str | None = None
 ) -> ServeCommand:
     """The planned command with these tiers alone, and with cached tokens told in every answer.
 
@@ -56,17 +48,7 @@ def variant_command(
     options = variant_options(instance.options, variant, disk_path)
     if options.enable_prompt_tokens_details is None and registry_of(release).find(_USAGE_FLAG) is not None:
         options = replace(options, enable_prompt_tokens_details=True)
-    return render_command(replace(options, env=(*options.env, *extra_env)), release)
-
-
-def equal_cores(options: EngineOptions, device_type: str) -> tuple[tuple[str, str], ...]:
-    """What gives all variants the same cores on a CPU. vLLM keeps one more core a rank from computing where there is a
-    connector, and none at all on a machine that has no more: decode steps of a tiny model took 3 ms without a tier and 10
-    to 30 ms with one on two cores.
-    """
-    if device_type != "cpu" or any(name in _CORE_VARIABLES for name, _ in options.env):
-        return ()
-    return ((_RESERVED_CORES, str(options.tensor_parallel_size * options.pipeline_parallel_size)),)
+    return render_command(options, release)
 
 
 def _offload(planned: OffloadOptions | None, variant: TierSet, disk_path: str | None) -> OffloadOptions | None:
