@@ -56,6 +56,7 @@ class TruthMode:
     stall_after_tokens: int | None = None  # nothing more comes
     dead_from_request: int | None = None  # connections are closed, new ones refused
     refuse_with: tuple[int, str] | None = None
+    hangs_up: bool = False  # on all that is no completion
     with_usage: bool = True
     with_cached_tokens: bool = True
     with_metrics: bool = True
@@ -135,6 +136,10 @@ class KnownTruth:
             if self.mode.dead_from_request is not None and len(self.requests) > self.mode.dead_from_request:
                 self._is_dead = True
                 self._kill()
+        if self.mode.hangs_up and not is_completion:
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
         if self._is_dead:
             return web.Response()  # to nobody
         return (

@@ -144,7 +144,7 @@ def _measure(target: Any, settings: Any, source: Any, save_to: Path | None) -> A
             salted, workload = choose_salt(settings), source
             if not isinstance(source, Workload):
                 workload = await prepare_workload(target, salted, source, progress)
-            if save_to is not None:
+            if save_to is not None and workload.nobody is None:
                 write_workload(save_to, workload)
             return await run_bench(target, salted, workload, progress)
 

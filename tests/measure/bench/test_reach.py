@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 import pytest
+from aiohttp import web
 
 from longreach.errors import ServerError
 from longreach.measure.bench.reach import UNNAMED_MODEL, reach
@@ -21,6 +22,29 @@ async def test_a_server_without_a_list_of_models_is_taken_at_the_users_word(serv
             await reach(client, BenchTarget(url))
     assert (reached.model, reached.is_vllm, reached.error) == ("mine", False, None)
     assert "--model NAME" in error.value.fix
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>Sign in</html>", b'{"status": "ok"}', b'{"data": []}', b""], ids=["page", "json", "none", "empty"]
+)
+async def test_an_answer_that_lists_nothing_leaves_the_users_word(serve_answer: Serve, body: bytes) -> None:
+    async with serve_answer(body=body) as url, open_client(read_endpoint(url)) as client:
+        reached = await reach(client, BenchTarget(url, "mine"))
+    assert (reached.model, reached.is_vllm, reached.error) == ("mine", False, None)
+
+
+async def test_a_server_that_breaks_off_what_it_does_not_know_is_there(serve_handler: Serve) -> None:
+    async def hang_up(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    async with serve_handler(hang_up) as url, open_client(read_endpoint(url)) as client:
+        named = await reach(client, BenchTarget(url, "mine"))
+        unnamed = await reach(client, BenchTarget(url))
+    assert (named.model, named.error) == ("mine", None)
+    assert unnamed.error is not None
+    assert "closed the connection" in unnamed.error
 
 
 @pytest.mark.parametrize("model", ["mine", None])

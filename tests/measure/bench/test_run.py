@@ -263,6 +263,31 @@ async def test_a_server_that_was_never_there_fails_everything(unused_tcp_port_ur
     assert len(result.counted) == result.num_wanted == 6
 
 
+async def test_a_server_that_hangs_up_on_every_other_question_is_measured_all_the_same() -> None:
+    async with known_truth(TruthMode(hangs_up=True)) as server:
+        result = await run(server)
+        check_against(server, result.records)
+    assert {(record.ok, record.prompt_tokens) for record in result.records} == {(True, 300)}
+
+
+async def test_a_server_that_comes_up_after_the_prompts_were_due_is_sent_nothing(unused_tcp_port_url: str) -> None:
+    workload = await prepare_workload(
+        BenchTarget(unused_tcp_port_url), BenchSettings(), WorkloadWish(FOUR), lambda _: None
+    )
+    async with known_truth() as server:
+        result = await run_bench(target_of(server), BenchSettings(), workload)
+        assert server.requests == []
+    assert {record.error for record in result.records} == {"not sent: Connection refused"}
+
+
+async def test_what_cannot_be_flooded_is_refused_before_the_prompts_are_made() -> None:
+    async with known_truth(TruthMode(with_metrics=False)) as server:
+        settings = BenchSettings(states=("cold", "evicted"))
+        with pytest.raises(UsageError, match="how much it takes to evict"):
+            await prepare_workload(target_of(server), settings, WorkloadWish(FOUR), lambda _: None)
+        assert server.requests == []
+
+
 async def test_a_model_that_is_not_served_is_said_before_anything_is_sent() -> None:
     async with known_truth() as server:
         workload = await build(server)

@@ -4,7 +4,9 @@ import asyncio
 import secrets
 from dataclasses import replace
 
+from longreach.errors import ServerError
 from longreach.measure.bench.events import BenchEvent, OnBenchEvent
+from longreach.measure.bench.flood import choose_flood_tokens
 from longreach.measure.bench.journal import read_log
 from longreach.measure.bench.reach import reach
 from longreach.measure.bench.settings import BenchSettings, BenchTarget
@@ -43,10 +45,18 @@ async def prepare_workload(
         on_event(BenchEvent("reach"))
         reached = await reach(client, target)
         if reached.error is not None:
-            return await _outline(wish, target.tokenizer)
+            return await _outline(wish, target.tokenizer, reached.error)
+        if "evicted" in settings.states:  # refuses, before anything long begins, what cannot be flooded
+            capacities = (reached.state.kv_capacity_tokens, target.expected.kv_capacity_tokens)
+            choose_flood_tokens(settings.flood_tokens, *capacities)
         sender = Sender(client, reached.model, settings.api, settings.body_fields)
         on_event(BenchEvent("prompts"))
-        learned = await learn_counting(sender, target.tokenizer)
+        try:
+            learned = await learn_counting(sender, target.tokenizer)
+        except ServerError as error:
+            if error.cause != "unreachable":
+                raise
+            return await _outline(wish, target.tokenizer, error.why)
     longest = reached.state.max_model_len or target.expected.max_model_len
     if isinstance(wish.source, TraceSource) and wish.source.max_request_tokens is None:
         wish = replace(wish, source=replace(wish.source, max_request_tokens=longest))
@@ -62,15 +72,17 @@ async def _build(wish: WorkloadWish, learned: LearnedCounting, on_event: OnBench
     return replace(workload, notes=(*workload.notes, *learned.notes))
 
 
-async def _outline(wish: WorkloadWish, tokenizer_name: str | None) -> Workload:
+async def _outline(wish: WorkloadWish, tokenizer_name: str | None, reason: str) -> Workload:
     outline = outline_wish(wish)
     if outline is None:
-        return await build_workload(wish, Counting(await asyncio.to_thread(read_tokenizer, tokenizer_name or "")))
+        counting = Counting(await asyncio.to_thread(read_tokenizer, tokenizer_name or ""))
+        return replace(await build_workload(wish, counting), nobody=reason, digest="")
     requests = tuple(
         WorkloadRequest(index, (), "", item.prompt_tokens, item.output_tokens, item.session, item.arrival_s)
         for index, item in enumerate(outline.requests)
     )
-    return Workload(outline.source, wish.seed, "none: there was nobody to send to", 0, {}, requests)
+    tokenizer = "none: there was nobody to send to"
+    return Workload(outline.source, wish.seed, tokenizer, 0, {}, requests, nobody=reason)
 
 
 def outline_wish(wish: WorkloadWish) -> Outline | None:

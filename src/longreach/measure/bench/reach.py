@@ -10,6 +10,7 @@ from longreach.measure.verify_report import ServerState
 from longreach.wire.bodies import ServedModel, parse_models
 
 UNNAMED_MODEL = "(unknown)"
+_NO_ANSWER = frozenset({"unreachable", "silent", "broken"})
 _LOCKED = frozenset({401, 403})
 
 
@@ -27,22 +28,33 @@ class Reached:
         return self.state.version is not None
 
 
+def not_reached(target: BenchTarget, reason: str) -> Reached:
+    """Nobody is there, for this reason."""
+    return Reached(target.model or UNNAMED_MODEL, ServerState(), reason)
+
+
 async def reach(client: Client, target: BenchTarget) -> Reached:
     """Ask who is there. ServerError when the server answers and this target is not to be had: another model, no key."""
     try:
-        answer = await client.fetch("/v1/models")
+        model = _choose(await client.fetch("/v1/models"), target.model)
     except ServerError as error:
-        return Reached(target.model or UNNAMED_MODEL, ServerState(), error.why)
-    model = _choose(answer, target.model)
+        if error.cause not in _NO_ANSWER:
+            raise
+        if error.cause != "broken" or target.model is None:
+            return not_reached(target, error.why)
+        model = ServedModel(target.model, None)  # somebody is there, and breaks off what it does not know
     return Reached(model.model_id, await fetch_server_state(client, model))
 
 
 def _choose(answer: Answer, wanted: str | None) -> ServedModel:
-    if wanted is not None and answer.status != 200 and answer.status not in _LOCKED:
-        return ServedModel(wanted, None)  # many servers have no list of models; the name will do
     try:
-        return choose_model(parse_models(answer.require_ok()), wanted)
+        served = parse_models(answer.require_ok())
     except ServerError as error:
-        if wanted is None and answer.status not in _LOCKED:
+        if answer.status in _LOCKED:
+            raise
+        if wanted is None:
             raise ServerError(error.what, error.why, f"{error.fix}; or name the model: --model NAME") from error
-        raise
+        served = ()
+    if not served and wanted is not None:
+        return ServedModel(wanted, None)  # many servers have no list of models; the name will do
+    return choose_model(served, wanted)

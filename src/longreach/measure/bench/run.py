@@ -11,7 +11,7 @@ from longreach.measure.bench.asking import Asking
 from longreach.measure.bench.events import BenchEvent, OnBenchEvent
 from longreach.measure.bench.flood import choose_flood_tokens
 from longreach.measure.bench.loops import schedule
-from longreach.measure.bench.reach import Reached, reach
+from longreach.measure.bench.reach import Reached, not_reached, reach
 from longreach.measure.bench.running import Run, RunPlan
 from longreach.measure.bench.settings import BenchSettings, BenchTarget, plan_phases
 from longreach.measure.bench.store import Store, open_store
@@ -44,7 +44,7 @@ async def run_bench(
     endpoint = read_endpoint(target.base_url, target.api_key_env)
     async with open_client(endpoint, settings.timeouts) as client, LoopLagMeter() as lag:
         on_event(BenchEvent("reach"))
-        reached = await reach(client, target)
+        reached = await reach(client, target) if workload.nobody is None else not_reached(target, workload.nobody)
         header = _make_header(client, target, settings, workload, reached)
         plan = _plan(target, settings, workload, reached)
         with open_store(settings, header) as store:

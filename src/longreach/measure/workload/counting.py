@@ -90,7 +90,12 @@ async def _count_added(tokenizer: Tokenizer, seed: str, count: _Counter) -> set[
 
 async def _choose_counter(sender: Sender) -> _Counter:
     async def ask_tokenize(text: str) -> int:
-        return len(parse_token_ids((await sender.client.fetch("/tokenize", _tokenize_body(sender, text))).require_ok()))
+        try:
+            return await _ask_tokenize(sender, text)
+        except ServerError as error:
+            if error.cause == "unreachable":
+                raise
+            raise _RefusedError(f"{error.what}: {error.why}") from error
 
     async def ask_for_one_token(text: str) -> int:
         result = await sender.client.stream(sender.path, sender.render(text, 1))
@@ -100,6 +105,7 @@ async def _choose_counter(sender: Sender) -> _Counter:
                     f"the server at {sender.client.endpoint.root} is not reachable",
                     result.failure.error.message,
                     f"check that the server runs: curl -i {sender.client.endpoint.root}/v1/models",
+                    cause="unreachable",
                 )
             raise _RefusedError(f"{result.failure.kind}: {result.failure.error.message}")
         if result.usage is None:
@@ -119,10 +125,15 @@ def _tokenize_body(sender: Sender, text: str) -> bytes:
 
 
 async def _has_tokenize(sender: Sender) -> bool:
-    """Whether it can count a prompt as it is sent; ServerError when the server does not answer at all."""
-    answer = await sender.client.fetch("/tokenize", _tokenize_body(sender, "one two three"))
+    """Whether it can count a prompt as it is sent; ServerError when nobody is there."""
     try:
-        parse_token_ids(answer.require_ok())
-    except ServerError:
+        await _ask_tokenize(sender, "one two three")
+    except ServerError as error:
+        if error.cause == "unreachable":
+            raise
         return False
     return True
+
+
+async def _ask_tokenize(sender: Sender, text: str) -> int:
+    return len(parse_token_ids((await sender.client.fetch("/tokenize", _tokenize_body(sender, text))).require_ok()))

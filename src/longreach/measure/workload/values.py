@@ -36,6 +36,9 @@ class Workload:
     requests: tuple[WorkloadRequest, ...] = field(repr=False)
     digest: str = ""
     notes: tuple[str, ...] = ()  # what a reader of the figures must know: sampled sessions, a stretched clock
+    nobody: str | None = (
+        None  # why nothing answered when texts were to be made: there are lengths alone, not to be sent
+    )
 
     def render_text(self, request: WorkloadRequest) -> str:
         """The whole text of one request."""
