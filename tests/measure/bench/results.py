@@ -97,7 +97,7 @@ def phase(state: CacheState = "cold", num_sent: int = 4, **changes: Any) -> Phas
     whole = PhaseReport(
         name=state,
         state=state,
-        began_s=-0.1,
+        began_s=0.0,
         ended_s=3.0 * num_sent + 0.5,
         num_sent=num_sent,
         attributed=True,

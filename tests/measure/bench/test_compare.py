@@ -164,3 +164,52 @@ def test_tokens_that_one_server_does_not_count_make_no_throughput() -> None:
     a, b = _run(1), _run(2)
     uncounted = replace(a, records=tuple(replace(r, output_tokens=None) for r in a.records))
     assert not any(metric.metric == "output_tokens_per_s" for metric in compare_runs(uncounted, b).metrics)
+
+
+def _failing_slow(run: BenchResult, num: int) -> BenchResult:
+    """The same run, but that its slowest requests failed."""
+    slowest = sorted(run.records, key=lambda r: -(r.ttft_s or 0))[:num]
+    lost = {r.index: failed(r.index, sent_s=r.sent_s, e2e_latency_s=1.0) for r in slowest}
+    return replace(run, records=tuple(lost.get(r.index, r) for r in run.records))
+
+
+@pytest.mark.parametrize("digest", ["d" * 64, "e" * 64], ids=["same_workload", "another"])
+def test_a_run_that_fails_its_slow_requests_is_not_called_faster(digest: str) -> None:
+    a, b = _run(1), _failing_slow(_run(2, factor=0.8, workload_digest=digest), 3)
+    for first, second, name in ((a, b, "B"), (b, a, "A")):
+        comparison = compare_runs(first, second, 0.05)
+        assert {m.verdict for m in comparison.metrics if m.unit == "s"} == {"not_enough_data"}
+        assert comparison.verdict == "not_enough_data"
+        assert any(w.startswith(f"{name} failed 3 of 30 requests") for w in comparison.warnings)
+        assert all(m.num_needed is None for m in comparison.metrics if m.metric == "ttft_s" and m.paired)
+
+
+def test_what_both_runs_failed_flatters_neither() -> None:
+    a, b = (_failing_slow(_run(seed, factor=factor, noise=0.001), 3) for seed, factor in ((1, 1.0), (2, 0.8)))
+    comparison = compare_runs(a, b)
+    assert _find(comparison, "ttft_s", "mean").verdict == "better"
+    assert not any("failed" in warning for warning in comparison.warnings)
+
+
+def test_a_slower_run_is_worse_whatever_it_failed() -> None:
+    comparison = compare_runs(_run(1), _failing_slow(_run(2, factor=1.3), 3))
+    assert comparison.verdict == "worse"
+
+
+def test_throughput_of_a_run_that_was_cut_short_is_not_compared() -> None:
+    cut = _run(2)
+    cut = replace(cut, records=cut.records[:20])
+    comparison = compare_runs(_run(1), cut)
+    assert not any(metric.metric == "output_tokens_per_s" for metric in comparison.metrics)
+    assert any("B is not complete" in warning for warning in comparison.warnings)
+
+
+def test_answers_that_are_shorter_are_said_to_be_less_work() -> None:
+    b = _run(2)
+    b = replace(b, records=tuple(replace(r, output_tokens=5) for r in b.records))
+    assert "answers are of 11 tokens on average in A, of 5 in B: not the same work" in compare_runs(_run(1), b).warnings
+
+
+def test_requests_that_took_no_time_have_no_rate() -> None:
+    none = replace(_run(2), records=tuple(record(i, e2e_latency_s=0.0, sent_s=0.0) for i in range(30)))
+    assert not any(metric.metric == "output_tokens_per_s" for metric in compare_runs(_run(1), none).metrics)

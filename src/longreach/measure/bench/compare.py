@@ -6,20 +6,25 @@ A difference is B's figure / A's - 1 (of shares: B's - A's). With the margin m:
     equal              the whole interval lies within -m..m
     not enough data    else, with the number of requests that would do
 
+A run that failed requests which the other answered is not called faster: its times leave them out, and the slow ones fail
+first. Better or worse is not enough data then, when it speaks for that run.
+
 All intervals together hold with 95 %: the more figures there are, the surer is each (Bonferroni).
 """
 
 from collections.abc import Callable, Iterator
+from statistics import mean
 
 from longreach.errors import UsageError
-from longreach.measure.bench.compare_samples import Sample, common_samples
+from longreach.measure.bench.compare_samples import Failed, Sample, common_samples, count_failed
 from longreach.measure.bench.compare_values import MetricComparison, RunComparison, Verdict
-from longreach.measure.bench.selection import describe_load, states_of
+from longreach.measure.bench.selection import answered, describe_load, known, states_of
 from longreach.measure.bench.statistics import LEVEL, Estimate, samples_for, samples_that_would_do
 from longreach.measure.bench.summary_values import Slo
-from longreach.measure.bench.values import BenchResult
+from longreach.measure.bench.values import BenchResult, RequestRecord
 
 DEFAULT_MARGIN = 0.05
+_ABOUT_AS_LONG = 0.01
 
 
 def compare_runs(
@@ -52,6 +57,10 @@ def _answered(result: BenchResult) -> str:
 def _compare(sample: Sample, margin: float, level: float) -> MetricComparison:
     found = sample.estimate(level)
     verdict = judge_difference(found, margin, more_is_better=sample.more_is_better)
+    is_open = verdict == "not_enough_data"
+    failed = sample.failed or Failed(0, 0)
+    if {"better": failed.by_b, "worse": failed.by_a}.get(verdict):
+        verdict = "not_enough_data"
     least = samples_for(sample.figure or "mean", level)
     return MetricComparison(
         metric=sample.metric,
@@ -66,7 +75,9 @@ def _compare(sample: Sample, margin: float, level: float) -> MetricComparison:
         num_a=sample.num_a,
         num_b=sample.num_b,
         paired=sample.paired,
-        num_needed=_num_needed(found, margin, least) if verdict == "not_enough_data" else None,
+        num_needed=_num_needed(found, margin, least) if is_open else None,
+        num_failed_a=failed.by_a,
+        num_failed_b=failed.by_b,
     )
 
 
@@ -109,10 +120,33 @@ def _warnings(a: BenchResult, b: BenchResult) -> Iterator[str]:
     for what, read in _SHOULD_AGREE:
         if read(a) != read(b):
             yield f"not the same {what}: {read(a)} in A, {read(b)} in B"
-    for name, run in (("A", a), ("B", b)):
+    yield from _other_work(a, b)
+    failed = count_failed(a, b)
+    for name, other, run, num_failed in (("A", "B", a, failed.by_a), ("B", "A", b, failed.by_b)):
         missing = run.num_wanted - len(run.counted)
         if missing > 0:
             yield f"{name} is not complete: {missing} of {run.num_wanted} requests were not made"
+        if num_failed:
+            yield (
+                f"{name} failed {num_failed} of {len(run.counted)} requests{_where(a, b, other)}: its times leave them out, "
+                "so it is not called the faster one"
+            )
         num_disproven = sum(record.proof == "disproven" for record in run.counted)
         if num_disproven:
             yield f"{name}: the cache was not in the state that was claimed for {num_disproven} of {len(run.counted)} requests"
+
+
+def _where(a: BenchResult, b: BenchResult, other: str) -> str:
+    return f", and {other} answered them" if a.header.workload_digest == b.header.workload_digest else ""
+
+
+def _other_work(a: BenchResult, b: BenchResult) -> Iterator[str]:
+    """Tokens of what was answered: who generates less is sooner done."""
+    reads: tuple[tuple[str, Callable[[RequestRecord], int | None]], ...] = (
+        ("prompts", lambda record: record.prompt_tokens),
+        ("answers", lambda record: record.output_tokens),
+    )
+    for what, read in reads:
+        of_a, of_b = (known(map(read, answered(run))) for run in (a, b))
+        if of_a and of_b and abs(mean(of_b) - mean(of_a)) > _ABOUT_AS_LONG * mean(of_a):
+            yield f"{what} are of {mean(of_a):,.0f} tokens on average in A, of {mean(of_b):,.0f} in B: not the same work"

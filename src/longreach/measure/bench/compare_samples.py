@@ -1,7 +1,7 @@
 """The figures that two runs have in common, each with the way to its interval. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from longreach.measure.bench.compare_values import Unit
 from longreach.measure.bench.selection import busy_time_s, known, states_of
@@ -35,6 +35,15 @@ class Sample:
     figure: Figure | None = None
     paired: bool = False
     more_is_better: bool = False
+    failed: "Failed | None" = None  # where the figure leaves failed requests out
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Requests that one run failed and the other answered; of different workloads all that it failed."""
+
+    by_a: int
+    by_b: int
 
 
 _TIMES: tuple[tuple[str, Read, tuple[Figure, ...]], ...] = (
@@ -52,13 +61,22 @@ def common_samples(a: BenchResult, b: BenchResult, slo: Slo | None) -> list[Samp
 
 def _times(a: BenchResult, b: BenchResult, state: CacheState) -> Iterator[Sample]:
     """P99 only where both runs are large enough for its interval."""
+    failed = count_failed(a, b, state)
     for metric, read, figures in _TIMES:
         values_a, values_b, paired = _values(a, b, state, read)
         if not values_a or not values_b or min(*values_a, *values_b) <= 0:
             continue
         for figure in figures:
             if figure != "p99" or min(len(values_a), len(values_b)) >= samples_for("p99"):
-                yield _time(metric, state, figure, values_a, values_b, paired=paired)
+                yield replace(_time(metric, state, figure, values_a, values_b, paired=paired), failed=failed)
+
+
+def count_failed(a: BenchResult, b: BenchResult, state: CacheState | None = None) -> Failed:
+    """In one cache state, or in all."""
+    by_a, by_b = ({(r.state, r.index) for r in run.counted if not r.ok and state in (None, r.state)} for run in (a, b))
+    if a.header.workload_digest != b.header.workload_digest:
+        return Failed(len(by_a), len(by_b))
+    return Failed(len(by_a - by_b), len(by_b - by_a))
 
 
 def _values(a: BenchResult, b: BenchResult, state: CacheState, read: Read) -> tuple[list[float], list[float], bool]:
@@ -99,7 +117,8 @@ def _time(
 
 
 def _throughput(a: BenchResult, b: BenchResult) -> Iterator[Sample]:
-    """Tokens generated a second. Closed loops only: in an open one the arrivals decide it.
+    """Tokens generated a second. Closed loops only: in an open one the arrivals decide it. Not of runs of which one is not
+    complete: the two rates are of different requests then.
 
     The interval is that of tokens by seconds of requests, moved to where the runs' own difference is: how many are under way
     at the same time, and how the last ones trail off, is no matter of chance.
@@ -107,8 +126,10 @@ def _throughput(a: BenchResult, b: BenchResult) -> Iterator[Sample]:
     if not all(map(_has_throughput, (a, b))):
         return
     records_a, records_b, paired = _matched(a, b, lambda _: True)
+    if paired and not len(records_a) == len(a.counted) == len(b.counted):
+        return
     side_a, side_b = _tokens_and_times(records_a), _tokens_and_times(records_b)
-    if not sum(side_a[0]) or not sum(side_b[0]):
+    if not all(sum(tokens) > 0 < sum(times) for tokens, times in (side_a, side_b)):
         return
     rate_a, rate_b = (_tokens_per_s(run) for run in (a, b))
     moved = (rate_b / rate_a) / (_quotient(side_b) / _quotient(side_a))
@@ -128,11 +149,13 @@ def _throughput(a: BenchResult, b: BenchResult) -> Iterator[Sample]:
         estimate,
         paired=paired,
         more_is_better=True,
+        failed=count_failed(a, b),
     )
 
 
 def _has_throughput(run: BenchResult) -> bool:
-    return run.header.load.arrivals == "closed" and all(r.output_tokens is not None for r in run.counted if r.ok)
+    counts = all(r.output_tokens is not None for r in run.counted if r.ok)
+    return run.header.load.arrivals == "closed" and counts and busy_time_s(run.counted, run.phases) > 0
 
 
 def _tokens_and_times(records: Sequence[RequestRecord]) -> tuple[list[float], list[float]]:

@@ -27,6 +27,8 @@ class MetricComparison:
     num_b: int
     paired: bool  # the same requests in both
     num_needed: int | None = None  # requests a run that would do; None: enough, or no sensible number would
+    num_failed_a: int = 0  # requests that only A failed: its figure leaves them out, so it is not called the better one
+    num_failed_b: int = 0
 
 
 @dataclass(frozen=True, slots=True)
