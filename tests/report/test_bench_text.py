@@ -102,3 +102,12 @@ def test_the_same_run_compared_with_itself_is_equal() -> None:
 if __name__ == "__main__":
     for title, render in SCREENS.items():
         (FOLDER / f"{title}.txt").write_text(render(Paint()) + "\n", encoding="utf-8")
+
+
+def test_words_of_others_move_no_cursor_and_long_names_are_wrapped() -> None:
+    evil = "\x1b[2J\x07note"
+    run = result(record(0, hits_by_source=((evil, 5),)), model="m" * 500, label=evil, notes=(evil,))
+    text = render_bench(run, summarise(run), Paint(width=80))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert max(map(len, text.splitlines())) <= 93  # the checklist's evidence is indented by its mark

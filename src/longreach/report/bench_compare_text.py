@@ -32,7 +32,8 @@ def render_comparison(comparison: RunComparison, paint: Paint) -> str:
     a, b = printable(comparison.label_a), printable(comparison.label_b)
     counts = {name: sum(item.verdict == name for item in comparison.metrics) for name in _VERDICT}
     told = ", ".join(f"{count} {_VERDICT[name][0].lower()}" for name, count in counts.items() if count)
-    lines = [f"{paint(word, 'bold', colour)}  {b} against {a}: {told}", ""]
+    title, *rest = textwrap.wrap(f"{b} against {a}: {told}", paint.width, subsequent_indent="  ")
+    lines = [f"{paint(word, 'bold', colour)}  {title}", *rest, ""]
     lines += [line for warning in comparison.warnings for line in _wrapped(f"warning: {printable(warning)}", paint)]
     lines += [""] if comparison.warnings else []
     lines += _table(comparison, paint)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from longreach.measure.bench.summary_values import BenchSummary, Distribution, LengthSummary, StateSummary
 from longreach.measure.bench.values import CacheState
-from longreach.report.style import Paint, table
+from longreach.report.style import Paint, printable, table
 from longreach.units import format_duration, format_tokens
 
 STATE_WORDS: dict[CacheState, str] = {
@@ -102,7 +102,7 @@ def format_short(seconds: float) -> str:
 
 
 def _sources(state: StateSummary) -> str:
-    return ", ".join(f"{source} {format_tokens(tokens)}" for source, tokens in state.hits_by_source)
+    return ", ".join(f"{printable(source)} {format_tokens(tokens)}" for source, tokens in state.hits_by_source)
 
 
 def length_table(summary: BenchSummary, paint: Paint) -> list[str]:

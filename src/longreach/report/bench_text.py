@@ -11,6 +11,7 @@ from longreach.report.style import Paint, printable
 from longreach.units import format_duration, format_tokens
 
 _MAX_ERRORS = 5
+SURVIVORS = "Times are of answered requests alone: a server that fails its slow requests looks faster than it is."
 _FORECAST = {
     "ttft_cold_s": "first token, cold",
     "ttft_warm_s": "first token, warm",
@@ -47,21 +48,27 @@ def _headline(result: BenchResult, summary: BenchSummary, paint: Paint) -> list[
     title = printable(f"{label}{header.model} at {header.base_url}{version}")
     states = ", then ".join(STATE_WORDS[state.state] for state in summary.states)
     sent = (
-        f"{header.num_requests} requests, {states}; {describe_load(header.load)}; {printable(header.workload_source)}"
+        f"{_requests(header.num_requests)}, {states}; {describe_load(header.load)}; {printable(header.workload_source)}"
     )
-    lines = [paint(title, "bold"), *_wrapped(sent, paint), ""]
+    lines = [*(paint(line, "bold") for line in _wrapped(title, paint, "")), *_wrapped(sent, paint), ""]
     missing = summary.num_wanted - summary.num_ok - summary.num_failed
-    parts = [f"{summary.num_ok} of {summary.num_wanted} requests answered in {format_duration(summary.duration_s)}"]
-    parts += [f"{summary.num_failed} failed"] if summary.num_failed else []
-    parts += [f"{missing} not made"] if missing > 0 else []
+    done = f"{summary.num_ok:,} of {_requests(summary.num_wanted)} answered"
+    parts = [f"{done} in {format_duration(summary.duration_s)}"]
+    parts += [f"{summary.num_failed:,} failed"] if summary.num_failed else []
+    parts += [f"{missing:,} not made"] if missing > 0 else []
     colour = "red" if summary.num_failed else "yellow" if missing > 0 else "green"
     lines.append(paint(", ".join(parts), "bold", colour))
+    lines += _wrapped(SURVIVORS, paint) if summary.num_failed and summary.num_ok else []
     return [
         *lines,
         *_rates(summary),
         *_goodput(summary, paint),
-        *(line for note in header.notes for line in _wrapped(note, paint)),
+        *(line for note in header.notes for line in _wrapped(printable(note), paint)),
     ]
+
+
+def _requests(number: int) -> str:
+    return f"{number:,} request{'' if number == 1 else 's'}"
 
 
 def _rates(summary: BenchSummary) -> list[str]:

@@ -6,6 +6,7 @@ from longreach.measure.bench.selection import describe_load
 from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchHeader, BenchResult
 from longreach.measure.verify_report import Verdict
+from longreach.report.bench_text import SURVIVORS
 from longreach.report.html.figures import counted, duration
 from longreach.report.html.page import Headline
 from longreach.report.html.plots.values import STATE_WORDS
@@ -34,6 +35,7 @@ def _failures(result: BenchResult, summary: BenchSummary) -> list[str]:
     lines = []
     if summary.num_failed:
         lines.append(f"{summary.num_failed:,} of {counted(counted_records, 'request')} failed")
+        lines += [SURVIVORS.rstrip(".")] if summary.num_ok else []
     lines += [
         f"{counted(state.num_disproven, 'request')} meant to be {STATE_WORDS[state.state]} "
         f"{'was' if state.num_disproven == 1 else 'were'} not, by the server's own count of cached tokens"
