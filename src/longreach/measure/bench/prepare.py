@@ -57,11 +57,12 @@ async def prepare_workload(
             if error.cause != "unreachable":
                 raise
             return await _outline(wish, target.tokenizer, error.why)
-    longest = reached.state.max_model_len or target.expected.max_model_len
-    if isinstance(wish.source, TraceSource) and wish.source.max_request_tokens is None:
-        wish = replace(wish, source=replace(wish.source, max_request_tokens=longest))
-    nonce = "" if reached.is_vllm else settings.cache_salt or ""
-    return await _build(replace(wish, nonce=nonce), learned, on_event)
+        # Inside: it may be the server that counts.
+        longest = reached.state.max_model_len or target.expected.max_model_len
+        if isinstance(wish.source, TraceSource) and wish.source.max_request_tokens is None:
+            wish = replace(wish, source=replace(wish.source, max_request_tokens=longest))
+        nonce = "" if reached.is_vllm else settings.cache_salt or ""
+        return await _build(replace(wish, nonce=nonce), learned, on_event)
 
 
 async def _build(wish: WorkloadWish, learned: LearnedCounting, on_event: OnBenchEvent) -> Workload:
