@@ -71,13 +71,9 @@ def test_results_are_never_overwritten(longreach: Longreach, plan_path: Path) ->
     assert (runs / "gpu.1.jsonl").read_text(encoding="utf-8") == "{}\n"
 
 
-def test_an_engine_that_is_not_there_fails_every_run_and_leaves_nothing(longreach: Longreach, plan_path: Path) -> None:
-    best = plan_path.parent / "best.yaml"
-    code, out, err = longreach("tiers", str(plan_path), "--engine", "/nowhere", "--json", "--write-plan", str(best))
-    document = json.loads(out)
-    assert code == 1
-    assert [run["failure"] is None for run in document["runs"]] == [False, False, False]
-    assert document["winner"] is None
-    assert "no plan is written" in err
-    assert not best.exists()
-    assert not (plan_path.parent / "kv").exists(), "the folder of the disk tier is gone"
+def test_an_engine_that_is_not_there_is_told_once_and_leaves_nothing(longreach: Longreach, plan_path: Path) -> None:
+    runs = plan_path.parent / "runs"
+    code, out, _ = longreach("tiers", str(plan_path), "--engine", "/nowhere", "--json", "-o", str(runs))
+    assert (code, json.loads(out)["error"]["what"]) == (1, "the engine's command 'vllm' is not installed")
+    assert not runs.exists()
+    assert not (plan_path.parent / "kv").exists()

@@ -80,6 +80,7 @@ class _Study:
         """Measure with progress on stderr; a stop signal ends the engine and gives what is known."""
         from longreach.cli.cancelling import interrupting_on_signals
         from longreach.cli.tiers_progress import TiersProgress
+        from longreach.measure.tiers.ground import hold
         from longreach.measure.tiers.run import TiersSettings, run_tiers
 
         values, progress = self._values, TiersProgress()
@@ -92,12 +93,14 @@ class _Study:
         )
         rig = self._rig(progress)
         rig.check()
-        click.echo(f"results go to {self.folder}", err=True)
-        try:
-            with interrupting_on_signals():
-                return run_tiers(self._subject(), settings, rig, progress.on_run)
-        finally:
-            progress.close()
+        with hold(rig.ground, self.variants):
+            rig.begin()
+            click.echo(f"results go to {self.folder}", err=True)
+            try:
+                with interrupting_on_signals():
+                    return run_tiers(self._subject(), settings, rig, progress.on_run)
+            finally:
+                progress.close()
 
     def write_winner(self, report: Any, path: Path) -> None:
         """The plan with the tiers that paid, where that was decided."""
@@ -128,7 +131,8 @@ class _Study:
         from longreach.cli.from_plan import launch_specs
         from longreach.launch.state import check_name, default_state_folder
         from longreach.launch.watch import WaitLimits
-        from longreach.measure.tiers.rig import EngineRig, Ground
+        from longreach.measure.tiers.ground import Ground
+        from longreach.measure.tiers.rig import EngineRig
 
         spec = next(spec for spec in launch_specs(self._plan) if spec.name == self.instance.name)
         ground = Ground(

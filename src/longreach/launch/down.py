@@ -44,6 +44,7 @@ class DownReport:
     instances: tuple[InstanceEnd, ...]
     unknown: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
+    was_asked_to_stop: bool = False  # by a signal, which does not keep engines from being ended
 
 
 def down(
@@ -73,7 +74,7 @@ def down(
     ended = {end.deployment for end in ends}
     unknown = tuple(name for name in wanted if name not in known and name not in ended)
     hints = tuple(hint for hint in (did_you_mean(name, known) for name in unknown) if hint)
-    return DownReport(tuple(ends), unknown, hints)
+    return DownReport(tuple(ends), unknown, hints, signals.is_requested)
 
 
 def _end_or_ask(

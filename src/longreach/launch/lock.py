@@ -1,4 +1,4 @@
-"""One `up` or `down` at a time for each deployment: a lock that the kernel drops when its holder dies. Unix."""
+"""One `up`, `down` or `tiers` at a time for each deployment: a lock that the kernel drops when its holder dies. Unix."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from typing import IO, Literal
 from longreach.errors import InputFileError
 from longreach.host.processes import ProcessIdentity, read_identity
 
-Purpose = Literal["up", "down"]
+Purpose = Literal["up", "down", "tiers"]
 
 
 class LockHeldError(Exception):

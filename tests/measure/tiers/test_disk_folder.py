@@ -28,6 +28,22 @@ def test_it_is_kept_when_asked_and_emptied_at_the_next_start(tmp_path: Path) -> 
         assert [path.name for path in again.iterdir()] == [MARKER]
 
 
+def test_a_folder_that_was_removed_in_part_is_still_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_path: object, **_how: object) -> None:
+        raise KeyboardInterrupt
+
+    with fresh_folder(tmp_path, "a", keep=True) as folder:
+        (folder / "blocks").mkdir()
+        (folder / "block.bin").write_bytes(b"1")
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", stop)
+        with pytest.raises(KeyboardInterrupt), fresh_folder(tmp_path, "a"):
+            pass
+    assert (folder / MARKER).exists()
+    with fresh_folder(tmp_path, "a") as again:
+        assert [path.name for path in again.iterdir()] == [MARKER]
+
+
 def test_a_folder_of_somebody_else_is_neither_used_nor_removed(tmp_path: Path) -> None:
     (tmp_path / "longreach-tiers-a").mkdir()
     (tmp_path / "longreach-tiers-a" / "data").write_text("mine", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.measure.tiers.test_workload import CYCLIC, workload
@@ -13,7 +14,9 @@ from longreach.errors import EngineError, InputFileError, UsageError
 from longreach.launch.state import StateFolder
 from longreach.measure.bench.journal import open_journal
 from longreach.measure.bench.log import RunEnd
-from longreach.measure.tiers.rig import EngineRig, Ground, Sending
+from longreach.measure.bench.values import Load
+from longreach.measure.tiers.ground import Ground
+from longreach.measure.tiers.rig import EngineRig, Sending
 from longreach.measure.tiers.values import TierRun, TierSet
 from longreach.measure.tiers.workload import wish_for
 from longreach.measure.workload.digest import digest_workload
@@ -97,12 +100,38 @@ def test_a_torn_results_file_is_run_again(tmp_path: Path) -> None:
 
 
 def test_results_of_another_wish_are_not_continued(tmp_path: Path) -> None:
+    rig_in(tmp_path).begin()
     leave_results(tmp_path)
     rig_in(tmp_path).check()
-    with pytest.raises(UsageError, match="results of another workload"):
+    with pytest.raises(UsageError, match="results of another comparison"):
         rig_in(tmp_path, seed="another").check()
     with pytest.raises(UsageError, match="holds results"):
         rig_in(tmp_path, resume=False).check()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sizing": replace(CYCLIC, is_shuffled=True)},
+        {"load": Load("closed", 2)},
+        {"source": wish_for(CYCLIC, 17, "seed")},
+        {"source": WorkloadWish(TraceSource(Path(__file__)), "seed"), "sizing": None},
+    ],
+    ids=["another order", "another concurrency", "longer answers", "a trace"],
+)
+def test_a_comparison_goes_on_with_the_options_it_was_begun_with(tmp_path: Path, change: dict[str, Any]) -> None:
+    rig_in(tmp_path).begin()
+    leave_results(tmp_path)
+    rig = rig_in(tmp_path)
+    rig.sending = replace(rig.sending, **change)
+    with pytest.raises(UsageError, match="results of another comparison"):
+        rig.check()
+
+
+def test_a_results_folder_that_cannot_be_is_refused_before_a_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputFileError, match="no results can be written"):
+        rig_in(tmp_path / "file").begin()
 
 
 def test_a_workload_that_is_not_there_or_too_long_is_refused_before_a_start(tmp_path: Path) -> None:

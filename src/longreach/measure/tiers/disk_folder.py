@@ -47,19 +47,27 @@ def check_room(root: Path, wanted_bytes: int | None) -> None:
 def _make(folder: Path) -> list[Path]:
     """The parents that had to be made, innermost first."""
     missing = [parent for parent in folder.parents if not parent.exists()]
-    if (folder / MARKER).exists():
-        shutil.rmtree(folder)  # ours, from a run that was killed
+    _remove(folder)  # ours, from a run that was killed
     try:
         folder.mkdir(parents=True)
         (folder / MARKER).write_text("made by longreach tiers, and removed by it\n", encoding="utf-8")
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputFileError(
-            f"no folder for the disk tier at {folder}", reason, "plan the disk tier elsewhere"
+            f"no folder for the disk tier at {folder}",
+            reason,
+            "remove what stands there if it is nobody's, or plan the disk tier elsewhere",
         ) from error
     return missing
 
 
 def _remove(folder: Path) -> None:
-    if (folder / MARKER).exists():
-        shutil.rmtree(folder, ignore_errors=True)
+    """The marker last, so that a folder that was not wholly removed is still known to be ours."""
+    if not (folder / MARKER).exists():
+        return
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != MARKER:
+            path.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)

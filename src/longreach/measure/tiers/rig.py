@@ -9,15 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from longreach.engine.options import ServeCommand
-from longreach.engine.release import Release
-from longreach.errors import EngineError, InputFileError, UsageError
-from longreach.host.processes import StopTimes
+from longreach.errors import EngineError, InputFileError, ServerError, UsageError
 from longreach.launch.down import down
-from longreach.launch.spec import LaunchSpec
-from longreach.launch.state import StateFolder
 from longreach.launch.up import UpSettings, up
 from longreach.launch.up_events import LaunchEvent
-from longreach.launch.watch import WaitLimits
 from longreach.measure.bench.events import OnBenchEvent
 from longreach.measure.bench.journal import read_journal
 from longreach.measure.bench.prepare import prepare_workload
@@ -25,34 +20,19 @@ from longreach.measure.bench.run import run_bench
 from longreach.measure.bench.settings import BenchSettings, BenchTarget
 from longreach.measure.bench.values import BenchResult, Load
 from longreach.measure.tiers.disk_folder import fresh_folder
+from longreach.measure.tiers.ground import Ground
 from longreach.measure.tiers.values import TierRun, TierSet, WorkloadSizing
 from longreach.measure.tiers.variants import variant_command
 from longreach.measure.tiers.workload import in_order
 from longreach.measure.workload.storing import read_workload, write_workload
 from longreach.measure.workload.values import Workload
 from longreach.measure.workload.wishes import TraceSource, WorkloadWish
-from longreach.plan.values import InstancePlan
 
 RunAsync = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine to its end; a stop signal cancels it."""
 
 _WORKLOAD_FILE = "workload.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """Where and how engines are started. `spec` is the planned instance's; its command is replaced by each variant's."""
-
-    instance: InstancePlan
-    release: Release
-    spec: LaunchSpec
-    deployment: str  # the variant's name is added
-    state: StateFolder
-    engine: Path | None = None
-    limits: WaitLimits = field(default_factory=WaitLimits)
-    stop_times: StopTimes = field(default_factory=StopTimes)
-    disk_bytes_wanted: int | None = None
-    keeps_disk: bool = False
+_ASKED_FILE = "asked.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +63,8 @@ class EngineRig:
     _workload: Workload | None = None
 
     def check(self) -> None:
-        """UsageError where results would be overwritten, or those of another workload continued; InputFileError for a
-        workload that is not there. All of it before anything is started.
+        """UsageError where results would be overwritten, or those of another comparison continued; InputFileError for a
+        workload that is not there. All of it before anything is started or written.
         """
         source = self.sending.source
         if isinstance(source, Path):
@@ -95,17 +75,28 @@ class EngineRig:
         if not self.resume and any(self.folder.glob("*.jsonl")):
             fix = "--resume to go on with them, or another folder: -o FOLDER"
             raise UsageError(f"{self.folder} holds results", "results are never overwritten", fix)
-        held, wish, sizing = self.workload(), self.sending.source, self.sending.sizing
-        if held is None or isinstance(wish, Path) or sizing is None:
-            return
-        wanted = (wish.seed, sizing.num_requests, {sizing.prompt_tokens})
-        found = (held.seed, len(held.requests), {request.prompt_tokens for request in held.requests})
-        if found != wanted:
+        path = self.folder / _ASKED_FILE
+        if any(self.folder.glob("*.jsonl")) and not (path.is_file() and path.read_text("utf-8") == self._asked()):
             raise UsageError(
-                f"{self.folder} holds results of another workload",
-                f"its seed, requests and prompt lengths are {found}, and those of this run {wanted}",
+                f"{self.folder} holds results of another comparison",
+                f"its prompts, their order or --concurrency are others; {path} says which",
                 "use the options it was begun with, or another folder: -o FOLDER",
             )
+
+    def begin(self) -> None:
+        """Make the results folder, and note what is compared. InputFileError where that cannot be."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / _ASKED_FILE).write_text(self._asked(), encoding="utf-8")
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise InputFileError(f"no results can be written to {self.folder}", reason, "-o FOLDER") from error
+
+    def _asked(self) -> str:
+        """What is sent and how: the same text for the same comparison."""
+        source = self.sending.source
+        what = self._workload.digest if self._workload and isinstance(source, Path) else source
+        return "\n".join(map(repr, (what, self.sending.sizing, self.sending.load))) + "\n"
 
     def _check_lengths(self, workload: Workload) -> None:
         longest = max(request.prompt_tokens + request.output_tokens for request in workload.requests)
@@ -160,7 +151,7 @@ class EngineRig:
         if "disk" not in variant.tiers or offload is None or offload.disk_path is None:
             yield None
             return
-        ground, name = self.ground, f"{self.ground.deployment}-{variant.slug}-{repeat}"
+        ground, name = self.ground, f"{self.ground.name_of(variant)}-{repeat}"
         with fresh_folder(
             Path(offload.disk_path), name, wanted_bytes=ground.disk_bytes_wanted, keep=ground.keeps_disk
         ) as folder:
@@ -174,7 +165,7 @@ class EngineRig:
         """The variant's engine, ready; it is ended however the block ends."""
         ground, command = self.ground, self._command(variant, disk_path)
         spec = replace(ground.spec, argv=command.argv, env=dict(command.env))
-        name = f"{ground.deployment}-{variant.slug}"
+        name = ground.name_of(variant)
         settings = UpSettings(name, ground.state, ground.engine, limits=ground.limits, stop_times=ground.stop_times)
         up((spec,), settings, self.on_launch)
         try:
@@ -188,6 +179,8 @@ class EngineRig:
                 f"pid {', '.join(map(str, survivors))} survived every signal",
                 f"longreach down {name}",
             )
+        if ended.was_asked_to_stop:
+            raise KeyboardInterrupt
 
     async def _send(self, label: str, journal: Path) -> BenchResult:
         if self.workload() is None:
@@ -204,7 +197,12 @@ class EngineRig:
         workload = await prepare_workload(target, BenchSettings(), wish, self.on_bench)
         if self.sending.sizing is not None:
             workload = in_order(workload, self.sending.sizing)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if not any(request.segments or request.tail for request in workload.requests):
+            raise ServerError(
+                "the engine answers no more",
+                "it was ready, and did not say how it counts",
+                "see its log: longreach logs",
+            )
         write_workload(self._workload_path(), workload)
         return workload
 
