@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from longreach.cli.bench_outputs import check_outputs
 from longreach.cli.params import json_object
 from longreach.errors import UsageError
 
@@ -136,6 +137,8 @@ def read_settings(values: Mapping[str, Any], workload: Any) -> Any:
         raise UsageError("--resume needs the results file", "it says what was sent already", "-o FILE.jsonl --resume")
     if values["output"] is not None and not values["resume"]:
         refuse_existing(values["output"])
+    journal = values["output"] or _default_journal()
+    check_outputs(values, journal)
     states = choose_states(values, workload)
     plan_phases(states, is_hybrid=None)  # refuses states that do not follow from each other
     extra = json_object(values["sampling"], "--sampling", '{"temperature": 0.6}') if values["sampling"] else {}
@@ -150,7 +153,7 @@ def read_settings(values: Mapping[str, Any], workload: Any) -> Any:
         cache_salt=values["cache_salt"],
         flood_tokens=values["flood_tokens"],
         timeouts=Timeouts(**{name: value for name, value in given.items() if value is not None}),
-        journal=values["output"] or _default_journal(),
+        journal=journal,
         resume=values["resume"],
         answers=values["save_answers"],
         label=values["label"],

@@ -8,6 +8,7 @@ from tests.measure.bench.results import HEADER, failed, record
 
 from longreach.errors import InputFileError, UsageError
 from longreach.measure.bench.journal import (
+    Journal,
     check_continues,
     continue_journal,
     open_journal,
@@ -158,3 +159,23 @@ def test_a_second_pass_that_was_added_and_what_nobody_could_tell_do_not_hinder()
     began = replace(HEADER, phases=(*HEADER.phases, PhaseSpec("warm 1", "warm"), PhaseSpec("warm 2", "warm")))
     wanted = replace(HEADER, phases=began.phases[:2], model=UNNAMED_MODEL, workload_digest="")
     check_continues(began, wanted, Path("run.jsonl"))
+
+
+def test_one_run_at_a_time_writes_a_file(path: Path) -> None:
+    with continue_journal(path), pytest.raises(InputFileError, match="is being written by another run"):
+        continue_journal(path)
+    continue_journal(path).__exit__(None, None, None)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_told_with_the_file_and_how_to_go_on() -> None:
+    with Journal(Path("/dev/full").open("wb")) as journal, pytest.raises(InputFileError, match="/dev/full") as caught:
+        journal.write(record(0))
+    assert "--resume -o /dev/full" in caught.value.fix
+
+
+def test_a_link_to_nowhere_is_a_file_too(tmp_path: Path) -> None:
+    link = tmp_path / "run.jsonl"
+    link.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="exists"):
+        open_journal(link, HEADER)

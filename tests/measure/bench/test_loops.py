@@ -1,12 +1,13 @@
 """Loops with a send that is over when the test says so: who is under way together, in which order, and due when."""
 
 import asyncio
+import gc
 import itertools
 from collections.abc import Sequence
 
 import pytest
 
-from longreach.errors import UsageError
+from longreach.errors import InputFileError, UsageError
 from longreach.measure.bench.loops import OpenLoop, run_closed, schedule
 from longreach.measure.bench.values import Load
 from longreach.measure.workload.values import WorkloadRequest
@@ -155,3 +156,16 @@ def test_a_trace_has_its_own_times() -> None:
 def test_a_schedule_that_cannot_be_made_is_refused(load: Load, what: str) -> None:
     with pytest.raises(UsageError, match=what):
         schedule(load, [request(0)], "s")
+
+
+async def test_of_several_errors_of_ours_the_first_ends_the_loop_and_none_is_left_over() -> None:
+    left_over: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: left_over.append(context))
+
+    async def fail(_request: WorkloadRequest, _due_s: float | None) -> None:
+        raise InputFileError("the disk is full", "no space", "make room")
+
+    with pytest.raises(InputFileError):
+        await run_closed([request(index) for index in range(8)], 4, fail)
+    gc.collect()
+    assert left_over == []

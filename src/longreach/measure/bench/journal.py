@@ -2,7 +2,10 @@
 can be read and continued.
 """
 
+import os
+import sys
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
@@ -44,8 +47,15 @@ class Journal:
     def write(self, entry: Entry) -> None:
         """Append one line; it is with the system when this returns."""
         line = {"kind": _KINDS[type(entry)], **{field.name: getattr(entry, field.name) for field in fields(entry)}}
-        self._file.write(orjson.dumps(line) + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(orjson.dumps(line) + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise InputFileError(
+                f"{self._file.name} cannot be written any more",
+                error.strerror or str(error),
+                f"make room, then go on: the same options with --resume -o {self._file.name}",
+            ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -53,12 +63,13 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        with suppress(OSError):  # of a line that did not fit: it is known to be torn
+            self._file.close()
 
 
 def refuse_existing(path: Path) -> None:
     """UsageError when there is such a file: results are never overwritten."""
-    if path.exists():
+    if os.path.lexists(path):
         fix = f"--resume to continue it, or another name: -o {path.with_name(f'{path.stem}-2.jsonl')}"
         raise UsageError(f"{path} exists", "results are never overwritten", fix)
 
@@ -68,10 +79,12 @@ def open_journal(path: Path, header: BenchHeader) -> Journal:
     refuse_existing(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        journal = Journal(path.open("xb"))
+        file = path.open("xb")
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputFileError(f"{path} cannot be written", reason, "-o FILE.jsonl elsewhere") from error
+    _lock(file)
+    journal = Journal(file)
     journal.write(header)
     return journal
 
@@ -80,11 +93,28 @@ def continue_journal(path: Path) -> Journal:
     """Go on after the last whole line of a results file."""
     try:
         file = path.open("r+b")
+        _lock(file)
         file.truncate(file.read().rfind(b"\n") + 1)
         file.seek(0, 2)
     except OSError as error:
         raise InputFileError(f"{path} cannot be continued", error.strerror or str(error), _AGAIN) from error
     return Journal(file)
+
+
+def _lock(file: BinaryIO) -> None:
+    """Keep it to this process until it is closed. InputFileError when another one has it."""
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        what, why = f"{file.name} is being written by another run", "two runs would mix their lines"
+        raise InputFileError(what, why, "wait until it has ended, or -o FILE.jsonl elsewhere") from error
+    except OSError:
+        pass  # some network file systems have no locks
 
 
 def read_journal(path: Path) -> BenchResult:

@@ -4,7 +4,7 @@ Requests of one session never overlap: each waits for the one before it. Neither
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -119,10 +119,13 @@ class OpenLoop:
             return await send(request, due)
 
 
-async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
+async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
     """Cancel what still runs and wait for its end, so that every connection is closed."""
     left = [task for task in tasks if not task.done()]
     for task in left:
         task.cancel()
     if left:
         await asyncio.wait(left)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # seen: the first of them ended the loop, the others say the same

@@ -39,8 +39,11 @@ class Store:
                 "reasoning": result.reasoning,
                 "content": result.content,
             }
-            self._answers.write(orjson.dumps(said) + b"\n")
-            self._answers.flush()
+            try:
+                self._answers.write(orjson.dumps(said) + b"\n")
+                self._answers.flush()
+            except OSError as error:
+                raise _unwritable(Path(self._answers.name), error) from error
 
     def end(self, lag_p99_s: float | None, *, interrupted: bool) -> None:
         """The run has ended. Of a run in several parts the largest lag counts."""
@@ -78,5 +81,9 @@ def _open_answers(path: Path, resumes: bool) -> BinaryIO:
     try:
         return path.open("ab" if resumes else "xb")
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputFileError(f"{path} cannot be written", reason, "--save-answers FILE.jsonl elsewhere") from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> InputFileError:
+    reason = error.strerror or str(error)
+    return InputFileError(f"{path} cannot be written", reason, "--save-answers FILE.jsonl elsewhere")
