@@ -244,6 +244,40 @@ def test_what_excludes_itself_is_refused_with_its_cure(longreach: Longreach, opt
     assert fix in advice
 
 
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ("-o a.jsonl --html a.jsonl", "-o and --html name the same file"),
+        ("-o a.jsonl --save-answers ./a.jsonl", "-o and --save-answers name the same file"),
+        ("--save-answers a --save-workload a", "--save-answers and --save-workload name the same file"),
+        ("--html none/a.html", "there is no folder"),
+        ("--save-answers none/a.jsonl", "there is no folder"),
+        ("--save-answers held.jsonl", "answers are never overwritten"),
+        ("-o held.jsonl/a.jsonl", "there is no folder"),
+    ],
+    ids=lambda text: text[:30] if text.startswith("-") else "",
+)
+def test_files_that_cannot_be_written_are_refused_before_anything_is_sent(
+    longreach: Longreach, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, what: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "held.jsonl").write_text("precious", encoding="utf-8")
+    code, out, err = longreach("bench", "http://127.0.0.1:9", *SMALL, *options.split())
+    assert (code in {1, 2}, out) == (True, "")
+    assert what in " ".join(err.split())
+    assert [path.read_text(encoding="utf-8") for path in tmp_path.glob("*.jsonl")] == ["precious"]
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- >&-"])
+def test_a_closed_standard_stream_stops_no_run(closed: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    command = [sys.executable, "-m", "longreach", "bench", "http://127.0.0.1:9", *SMALL, "--json", "-o", str(path)]
+    ended = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True, check=False)
+    assert ended.returncode == 1
+    assert len(read_journal(path).records) == 4
+    assert closed != "2>&-" or len(json.loads(ended.stdout)["requests"]) == 4
+
+
 def test_results_are_never_overwritten(longreach: Longreach, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text("precious", encoding="utf-8")

@@ -1,5 +1,6 @@
 """`longreach bench`: measure a server, and work with the files that this leaves."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,15 @@ def bench(target: str, *, as_json: bool, **values: Any) -> int:
     if values["dry_run"]:
         return _dry_run(place, settings, wish, workload, as_json=as_json)
     result = _measure(place.target, settings, wish or workload, values["save_workload"])
-    go_on = f"; to go on: --resume -o {settings.journal}" if result.interrupted else ""
-    click.echo(f"results: {settings.journal}{go_on}", err=True)
+    _say_where(result, settings.journal)
     return _report(result, slo, place, values, as_json=as_json)
+
+
+def _say_where(result: Any, journal: Path) -> None:
+    is_left = result.interrupted or any(record.error_kind == "unreachable" for record in result.records)
+    go_on = f"; to go on: --resume -o {journal}" if is_left else ""
+    with suppress(OSError):  # nobody listens any more; the report may have its reader
+        click.echo(f"results: {journal}{go_on}", err=True)
 
 
 class _Place:

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -22,7 +23,7 @@ class BenchProgress:
         self._clock = clock
         self._last_line = clock()
         self._said: set[str] = set()
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -51,7 +52,8 @@ class BenchProgress:
         if self._bar is not None:
             self._bar.console.print(text, markup=False, highlight=False)
         else:
-            click.echo(text, err=True)
+            with suppress(OSError):  # nobody listens any more; the run goes on
+                click.echo(text, err=True)
 
     def close(self) -> None:
         """Stop drawing."""

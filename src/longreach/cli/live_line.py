@@ -1,6 +1,7 @@
 """One line on stderr that lives on a terminal; elsewhere only what is said for good."""
 
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ class LiveLine:
 
     def __init__(self) -> None:
         self._status: Any = None
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             from rich.console import Console
             from rich.status import Status
 
@@ -37,7 +38,8 @@ class LiveLine:
         if self._status:
             self._status.console.print(text, markup=False, highlight=False)
         else:
-            click.echo(text, err=True)
+            with suppress(OSError):  # nobody listens any more
+                click.echo(text, err=True)
 
     def close(self) -> None:
         """Stop drawing."""

@@ -91,7 +91,8 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _fail(error: LongreachError, argv: list[str] | None) -> int:
-    click.echo("\n".join(render_error(error, Paint(sys.stderr is not None and sys.stderr.isatty()))), err=True)
+    with contextlib.suppress(OSError):
+        click.echo("\n".join(render_error(error, Paint(sys.stderr is not None and sys.stderr.isatty()))), err=True)
     if _wants_json(argv):
         with contextlib.suppress(OSError):
             echo_json(_error_document(error))

@@ -335,6 +335,23 @@ async def test_cancelling_keeps_what_is_known_and_a_resumed_run_sends_only_the_r
     assert {record.proof for record in result.records} == {"proven"}  # of the one that was cut off too
 
 
+async def test_ctrl_c_does_not_wait_for_a_server_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("longreach.measure.bench.running.fetch_settled_metrics", hang)
+    monkeypatch.setattr("longreach.measure.bench.run._PATIENCE_S", 0.1)
+    async with known_truth(TruthMode(ttft_s=60.0)) as server:
+        workload = await build(server)
+        task = asyncio.create_task(run_bench(target_of(server), BenchSettings(), workload))
+        while not server.requests:  # noqa: ASYNC110 - a server has no event to wait for
+            await asyncio.sleep(0.01)
+        task.cancel()
+        result = await asyncio.wait_for(task, 10)
+    assert result.interrupted
+    assert [(phase.num_sent, phase.prompt_tokens) for phase in result.phases] == [(1, None)]
+
+
 async def test_a_finished_run_is_not_sent_again(tmp_path: Path) -> None:
     settings = BenchSettings(journal=tmp_path / "run.jsonl", resume=True)
     async with known_truth() as server:

@@ -23,6 +23,8 @@ from longreach.measure.sending import Sender
 from longreach.measure.workload.values import Workload
 from longreach.wire.bodies import check_extra_fields
 
+_PATIENCE_S = 5.0  # of somebody who has pressed Ctrl-C, with a server that may hang
+
 
 def _ignore(_event: BenchEvent) -> None:
     """For callers that do not watch."""
@@ -66,7 +68,7 @@ async def _run_until_cancelled(run: Run, lag: LoopLagMeter) -> bool:
         task = asyncio.current_task()
         if task is not None:
             task.uncancel()
-        await run.close_phase()
+        await run.close_phase(_PATIENCE_S)
         return True
     return False
 

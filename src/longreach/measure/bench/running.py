@@ -150,14 +150,16 @@ class Run:
             await loop.run(left, [moment - min(times) for moment in times], send)
         await self.close_phase()
 
-    async def close_phase(self) -> None:
-        """Record what the server counted in the phase that is open, if one is."""
+    async def close_phase(self, patience_s: float | None = None) -> None:
+        """Record what the server counted in the phase that is open, if one is; without its word when that takes too long."""
         phase, self._phase = self._phase, None
         if phase is None:
             return
         ended_s, after = self.clock(), None
         if phase.before is not None and not self._is_dead.is_set():
-            after = await fetch_settled_metrics(self._client, phase.before, phase.num_ok)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    after = await fetch_settled_metrics(self._client, phase.before, phase.num_ok)
         count = PhaseCount(phase.spec, phase.began_s, ended_s, phase.num_sent, phase.num_ok, phase.num_broken)
         self._store.keep(report_phase(count, phase.before, after))
 
