@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from longreach.cli.params import echo_json
-from longreach.units import format_bytes, format_duration, format_tokens
+from longreach.units import format_bytes, format_count, format_duration, format_tokens
 
 
 def print_dry_run(commands: Any, sizing: Any, outlook: Any, *, as_json: bool) -> int:
@@ -40,10 +40,12 @@ def _describe(sizing: Any, outlook: Any) -> list[str]:
     lines = [f"starts: {outlook.num_starts}, and two more for each repeat with --arc, when a tier paid"]
     if sizing is not None:
         held = "an unknown number" if sizing.cpu_capacity_tokens is None else format_tokens(sizing.cpu_capacity_tokens)
-        gpu, distinct = format_tokens(sizing.gpu_capacity_tokens), format_tokens(sizing.distinct_tokens)
+        requests = f"{format_count(sizing.num_requests, 'request')} of {format_tokens(sizing.prompt_tokens)} tokens"
+        sent, distinct = map(format_tokens, (sizing.num_requests * sizing.prompt_tokens, sizing.distinct_tokens))
         lines += [
-            f"workload: {sizing.num_requests} requests of {format_tokens(sizing.prompt_tokens)} tokens: {describe_order(sizing)}",
-            f"  {distinct} different tokens; the GPUs hold {gpu}, the CPU tier {held}",
+            f"workload: {requests}: {describe_order(sizing)}",
+            f"  {sent} tokens each run, {distinct} of them different",
+            f"  the GPUs hold {format_tokens(sizing.gpu_capacity_tokens)}, the CPU tier {held}",
             *(f"  {note}" for note in sizing.notes),
         ]
     if outlook.run_s is not None:

@@ -57,6 +57,21 @@ def test_too_few_prompts_are_said_not_to_overflow() -> None:
     assert "hardly asked" in sized(SizingWish(num_prompts=20), disk="/kv").notes[-1]
 
 
+def test_a_note_says_only_what_is_so() -> None:
+    (note, *_) = sized(SizingWish(num_prompts=1), disk="/kv").notes
+    assert note.startswith("1 prompt of 32,768 tokens: the GPUs")
+    assert "every prompt comes again" in sized(disk="/kv").notes[0]
+
+
+def test_prompts_overflow_every_replica() -> None:
+    instance = planned().instances[0]
+    twice = replace(instance, options=replace(instance.options, data_parallel_size=2))
+    found = size_workload(twice, SizingWish())
+    assert found.distinct_tokens >= 2 * 1.5 * GPU_TOKENS
+    assert found.gpu_capacity_tokens == GPU_TOKENS, "as each engine tells it"
+    assert "may come to another" in found.notes[0]
+
+
 def test_a_prompt_that_cannot_be_served_is_refused() -> None:
     with pytest.raises(UsageError, match="do not fit"):
         sized(SizingWish(prompt_tokens=131_072))

@@ -9,13 +9,14 @@ serves all variants:
                           and all of it comes twice: of four sends one is cold, two ask the CPU tier, one the disk
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from longreach.errors import UsageError
 from longreach.measure.bench.statistics import MIN_SAMPLES
 from longreach.measure.tiers.values import WorkloadSizing
 from longreach.plan.values import InstancePlan, PlannedTier
-from longreach.units import ceil_div, format_tokens, round_up
+from longreach.units import ceil_div, format_count, format_tokens, round_up
 
 _OVERFLOW = 1.5  # distinct tokens per token of the GPU cache: no block survives until it is asked for again
 _BEYOND_CPU = 1.25  # distinct tokens per token of the CPU tier, where the disk is to be asked
@@ -49,31 +50,63 @@ def size_workload(instance: InstancePlan, wish: SizingWish) -> WorkloadSizing:
             "give the prompts yourself: --prompts N --input-tokens N, or --trace FILE",
         )
     has_disk = instance.options.offload is not None and instance.options.offload.disk_path is not None
-    tokens = _prompt_tokens(instance, wish, gpu)
     cpu = next((tier for tier in instance.tiers if tier.name == "cpu"), None)
-    return _sized(wish, tokens, gpu, cpu, has_disk=has_disk and wish.sends > 1)
+    room = _Room(gpu, cpu, instance.options.data_parallel_size or 1, has_disk=has_disk and wish.sends > 1)
+    return _sized(wish, _prompt_tokens(instance, wish, gpu), room)
 
 
-def _sized(wish: SizingWish, tokens: int, gpu: int, cpu: PlannedTier | None, *, has_disk: bool) -> WorkloadSizing:
-    held = None if cpu is None else cpu.capacity_tokens
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What one replica holds, and how many there are."""
+
+    gpu: int  # tokens
+    cpu: PlannedTier | None
+    num_replicas: int
+    has_disk: bool  # and is to be asked
+
+    @property
+    def held(self) -> int | None:
+        """Tokens that the CPU tier holds."""
+        return None if self.cpu is None else self.cpu.capacity_tokens
+
+
+def _sized(wish: SizingWish, tokens: int, room: _Room) -> WorkloadSizing:
+    gpu, held = room.gpu * room.num_replicas, None if room.held is None else room.held * room.num_replicas
     group = max(ceil_div(round(_OVERFLOW * gpu), tokens), _FEWEST_PROMPTS)
-    notes = list(_notes(group * tokens, gpu, cpu))
     num_prompts, sends, passes = wish.num_prompts or group, wish.sends, 1
-    if has_disk and held is not None:
+    if room.has_disk and held is not None:
         beyond = round_up(max(ceil_div(round(_BEYOND_CPU * held), tokens), group + 1), group)
         num_prompts, sends, passes = wish.num_prompts or beyond, ceil_div(wish.sends, _PASSES), _PASSES
-        notes.append("every prompt comes again both when it has left the GPUs and when it has left the CPU tier")
-    if wish.num_prompts is not None and wish.num_prompts * tokens < _OVERFLOW * gpu:
-        notes.append(
-            f"{wish.num_prompts} prompts are {format_tokens(wish.num_prompts * tokens)} tokens: the GPUs, which hold "
-            f"{format_tokens(gpu)}, may not overflow, and then no tier is asked"
-        )
-    if has_disk and held is not None and num_prompts * tokens <= held:
-        notes.append(
-            f"{num_prompts} prompts fit the CPU tier of {format_tokens(held)} tokens: the disk is hardly asked"
-        )
+    notes = (
+        *_notes_on_room(group * tokens // room.num_replicas, room),
+        *_notes_on_prompts(num_prompts, tokens, gpu, held if passes > 1 else None),
+    )
     group = min(group, num_prompts) if passes > 1 else num_prompts
-    return WorkloadSizing(tokens, num_prompts, group, sends, passes, gpu, held, wish.is_shuffled, tuple(notes))
+    return WorkloadSizing(tokens, num_prompts, group, sends, passes, room.gpu, room.held, wish.is_shuffled, notes)
+
+
+def _notes_on_prompts(num_prompts: int, tokens: int, gpu: int, held: int | None) -> Iterator[str]:
+    """Whether so many ask the CPU tier and, where `held` is told, the disk tier."""
+    distinct, prompts = num_prompts * tokens, format_count(num_prompts, "prompt")
+    overflows, exceeds = distinct >= _OVERFLOW * gpu, held is not None and distinct > held
+    if overflows and exceeds:
+        yield "every prompt comes again both when it has left the GPUs and when it has left the CPU tier"
+    if not overflows:
+        yield (
+            f"{prompts} of {format_tokens(tokens)} tokens: the GPUs, which hold {format_tokens(gpu)}, may not overflow, and then "
+            "no tier is asked"
+        )
+    if held is not None and not exceeds:
+        yield f"{prompts} fit the CPU tier of {format_tokens(held)} tokens: the disk is hardly asked"
+
+
+def _notes_on_room(distinct: int, room: _Room) -> Iterator[str]:
+    yield from _notes(distinct, room.gpu, room.cpu)
+    if room.num_replicas > 1:
+        yield (
+            f"the {room.num_replicas} replicas hold so much each, and the engine chooses which one gets a prompt: one that comes "
+            "again may come to another, and then counts as cold"
+        )
 
 
 def _notes(distinct: int, gpu: int, cpu: PlannedTier | None) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from longreach.measure.tiers.values import WorkloadSizing
 from longreach.measure.workload.digest import digest_workload
 from longreach.measure.workload.values import Workload
 from longreach.measure.workload.wishes import SyntheticSource, WorkloadWish
+from longreach.units import format_count
 
 
 def wish_for(sizing: WorkloadSizing, output_tokens: int, seed: str) -> WorkloadWish:
@@ -37,8 +38,9 @@ def describe_order(sizing: WorkloadSizing) -> str:
     named = times[sizing.sends_per_group] if sizing.sends_per_group < len(times) else f"{sizing.sends_per_group} times"
     order = "in an order drawn anew each time" if sizing.is_shuffled else "in the same order"
     if sizing.num_passes == 1:
-        return f"all {sizing.num_prompts} prompts {named} over, {order}"
-    return f"groups of {sizing.group_size} prompts {named} over, {order}, and all groups {times[sizing.num_passes]}"
+        what = f"all {sizing.num_prompts} prompts" if sizing.num_prompts > 1 else "one prompt"
+        return f"{what} {named} over, {order}"
+    return f"groups of {format_count(sizing.group_size, 'prompt')} {named} over, {order}, and all groups {times[sizing.num_passes]}"
 
 
 def send_order(sizing: WorkloadSizing, seed: str) -> tuple[int, ...]:
