@@ -132,6 +132,8 @@ async def test_too_short_a_prompt_names_what_it_needs(tokenizer: LocalTokenizer)
         (SyntheticSource(1, 100, 8, input_spread=1.0), "input spread 1.0"),
         (ConversationSource(1, 0, 100, 100, 8), "turns 0"),
         (ConversationSource(1, 2, 20, 100, 8), "a prompt of 20 tokens is too short"),
+        (SyntheticSource(1, 1, 8), "a prompt of 1 token is too short"),
+        (SyntheticSource(1, 100, 8, shared_prefix_tokens=3), "a shared prefix of 3 tokens is too short"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -140,6 +142,12 @@ async def test_wishes_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=words):
         await build(source, tokenizer)
+
+
+async def test_rounds_of_prompts_too_short_to_keep_anything_are_noted(tokenizer: LocalTokenizer) -> None:
+    short = await build(SyntheticSource(3, 40, 8, rounds=2), tokenizer)
+    assert short.notes == ("3 prompts of each round: too short to keep anything for the next, new each time",)
+    assert (await build(SyntheticSource(3, 400, 8, rounds=2), tokenizer)).notes == ()
 
 
 async def test_progress_goes_up_to_the_whole(tokenizer: LocalTokenizer) -> None:

@@ -9,6 +9,7 @@ import pytest
 from longreach.errors import InputFileError, LongreachError, UsageError
 from longreach.measure.prose import write_paragraphs
 from longreach.measure.tokenizer import LocalTokenizer
+from longreach.measure.workload import texts
 from longreach.measure.workload.building import build_workload
 from longreach.measure.workload.counting import Counting
 from longreach.measure.workload.values import Workload
@@ -39,11 +40,11 @@ async def test_prompts_cut_from_a_text_are_exact(tmp_path: Path, tokenizer: Loca
     path = tmp_path / "text.txt"
     path.write_bytes(TEXTS[name]().encode())
     workload = await build(TextSource(path, 8, input_tokens=1_500, num_requests=4), tokenizer)
-    texts = [workload.render_text(request) for request in workload.requests]
-    assert [count + 7 for count in await tokenizer.count_many(texts)] == [1_500] * 4
-    assert len({text.split("\n", 1)[1][:200] for text in texts}) == 4
+    rendered = [workload.render_text(request) for request in workload.requests]
+    assert [count + 7 for count in await tokenizer.count_many(rendered)] == [1_500] * 4
+    assert len({text.split("\n", 1)[1][:200] for text in rendered}) == 4
     whole = path.read_bytes().decode().replace("\r\n", "\n")
-    assert all(text.split("\n", 1)[1][:400] in whole for text in texts)
+    assert all(text.split("\n", 1)[1][:400] in whole for text in rendered)
 
 
 async def test_a_folder_gives_as_many_prompts_as_it_holds_without_overlap(
@@ -61,7 +62,7 @@ async def test_a_folder_gives_as_many_prompts_as_it_holds_without_overlap(
     places = [whole.index(passage) for passage in passages]
     assert places == sorted(places)
     assert min(b - a for a, b in pairwise(places)) > 3_000
-    assert workload.notes == ("1 files are passed over, the first c.bin: it is binary",)
+    assert workload.notes == ("passed over: 1 file, first c.bin: it is binary",)
 
 
 async def test_without_a_length_every_file_is_a_prompt_as_it_is(tmp_path: Path, tokenizer: LocalTokenizer) -> None:
@@ -71,7 +72,7 @@ async def test_without_a_length_every_file_is_a_prompt_as_it_is(tmp_path: Path, 
     workload = await build(TextSource(tmp_path, 8), tokenizer)
     assert [workload.render_text(request) for request in workload.requests] == [prose(n, 5) for n in ("a", "b", "a")]
     assert workload.requests[0].prompt_tokens == 7 + await tokenizer.count(prose("a", 5))
-    assert workload.notes == ("1 files begin as another does: a prefix cache hits them",)
+    assert workload.notes == ("1 file begins as another does: a prefix cache hits what is sent later",)
 
 
 async def test_overlapping_prompts_are_noted(tmp_path: Path, tokenizer: LocalTokenizer) -> None:
@@ -120,8 +121,8 @@ async def test_text_of_uneven_density_is_cut_as_it_counts(tmp_path: Path, tokeni
     path = tmp_path / "text.txt"
     path.write_text(prose("a", 60) + "".join(f"{number:09}\n" for number in range(2_000)))
     workload = await build(TextSource(path, 8, input_tokens=4_000, num_requests=3), tokenizer)
-    texts = [workload.render_text(request) for request in workload.requests]
-    assert [count + 7 for count in await tokenizer.count_many(texts)] == [4_000] * 3
+    rendered = [workload.render_text(request) for request in workload.requests]
+    assert [count + 7 for count in await tokenizer.count_many(rendered)] == [4_000] * 3
 
 
 async def test_end_of_the_text_with_fewer_tokens_than_elsewhere_is_named(
@@ -132,3 +133,20 @@ async def test_end_of_the_text_with_fewer_tokens_than_elsewhere_is_named(
     with pytest.raises(UsageError, match="too short for") as caught:
         await build(TextSource(path, 8, input_tokens=4_000, num_requests=3), tokenizer)
     assert "the passage that was cut for it holds" in caught.value.why
+
+
+async def test_a_text_shorter_than_any_prompt_is_not_said_to_do_with_less(
+    tmp_path: Path, tokenizer: LocalTokenizer
+) -> None:
+    (tmp_path / "text.txt").write_text("hello world\n")
+    with pytest.raises(UsageError, match="too short for a prompt of 2,000 tokens") as caught:
+        await build(TextSource(tmp_path / "text.txt", 8, input_tokens=2_000), tokenizer)
+    assert caught.value.fix == "leave --input-tokens out, or more text"
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no endless file on this system")
+async def test_a_text_without_end_is_not_read(tokenizer: LocalTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "_MAX_BYTES", 2**20)
+    with pytest.raises(InputFileError, match="cannot be used as text") as caught:
+        await build(TextSource(Path("/dev/zero"), 8), tokenizer)
+    assert caught.value.why == "it is larger than 1 MiB"

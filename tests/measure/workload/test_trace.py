@@ -60,7 +60,7 @@ def test_shared_blocks_become_segments_and_the_rest_the_tail(tmp_path: Path) -> 
 def test_a_last_shared_block_is_given_up_for_the_template_and_said_so(tmp_path: Path) -> None:
     result = outline(write(tmp_path, line(0, 1_024, [0, 1]), line(1, 1_500, [0, 1, 2])))
     assert [request.segments for request in result.requests] == [("block 0",), ("block 0",)]
-    assert "1 requests share 512 tokens less than in the trace" in result.notes[0]
+    assert "1 request with 512 shared tokens less than in the trace" in result.notes[0]
 
 
 def test_sessions_are_linked_by_full_blocks_that_not_everyone_has(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_sessions_are_linked_by_full_blocks_that_not_everyone_has(tmp_path: Path
 @pytest.mark.parametrize(
     ("more", "lengths", "note"),
     [
-        ({"num_requests": 2}, [1_600, 1_100], "the first 2 of 3 requests"),
-        ({"max_request_tokens": 2_000}, [1_600, 1_100], "1 requests longer than 2,000 tokens are left out"),
-        ({"max_output_tokens": 3}, [1_600, 1_100, 2_148], "3 answers are cut to 3 tokens"),
+        ({"num_requests": 2}, [1_600, 1_100], "only the first 2 of 3 requests"),
+        ({"max_request_tokens": 2_000}, [1_600, 1_100], "left out: 1 request longer than 2,000 tokens"),
+        ({"max_output_tokens": 3}, [1_600, 1_100, 2_148], "cut to 3 tokens: 3 answers"),
         ({"time_scale": 2.0}, [1_600, 1_100, 2_148], "the trace's clock runs 2 times as long"),
     ],
     ids=["first", "too_long", "output_cap", "clock"],
@@ -95,7 +95,7 @@ def test_time_scale_stretches_arrivals(tmp_path: Path) -> None:
 def test_requests_too_short_for_words_of_their_own_are_left_out(tmp_path: Path) -> None:
     result = outline(write(tmp_path, line(0, 17, [0]), line(0, 18, [1]), line(0, 29, [2])))
     assert [request.prompt_tokens for request in result.requests] == [18, 29]
-    assert result.notes == ("1 requests shorter than 18 tokens are left out",)
+    assert result.notes == ("left out: 1 request shorter than 18 tokens",)
 
 
 def test_sampled_sessions_are_whole_and_the_seed_chooses_them(tmp_path: Path) -> None:
@@ -125,13 +125,14 @@ def test_nothing_left_is_an_error(tmp_path: Path) -> None:
         ("{", "line 2: not JSON"),
         ("[1]", "line 2: not an object"),
         (line(-1, 600, [0, 1]), "line 2: no 'timestamp'"),
+        (line(1e300, 600, [0, 1]), "line 2: no 'timestamp'"),
         (line(0, 0, []), "line 2: no 'input_length'"),
         (line(0, 600, [0, 1], output_length=True), "line 2: no 'output_length'"),
         (line(0, 600, [0, 1.5]), "line 2: no 'hash_ids'"),  # type: ignore[list-item] # on purpose
         (line(0, 600, [0]), "line 2: 1 'hash_ids' for 600 tokens"),
         (line(0, 600, [3, 1]), "line 2: hash id 1 follows 3"),
     ],
-    ids=["json", "object", "timestamp", "input", "output", "ids", "too_few_ids", "broken_chain"],
+    ids=["json", "object", "timestamp", "far_away", "input", "output", "ids", "too_few_ids", "broken_chain"],
 )
 def test_bad_lines_are_named(tmp_path: Path, bad: dict[str, object] | str, what: str) -> None:
     with pytest.raises(InputFileError) as caught:

@@ -10,6 +10,7 @@ from longreach.errors import LongreachError, UsageError
 from longreach.measure.filling import Draft, Pace, Passage, fill
 from longreach.measure.tokenizer import Tokenizer
 from longreach.measure.workload.outlines import Excerpt
+from longreach.units import format_count
 
 # What stands around a segment while it is counted. Alone at the beginning or the end of a text, some tokenizers add a space
 # or drop a line end.
@@ -119,7 +120,7 @@ def _too_short(order: TextOrder, draft: Draft) -> LongreachError:
 def cannot_be_exact(num_tokens: int) -> LongreachError:
     """The error for a length that no text was found for."""
     return UsageError(
-        f"no text of exactly {num_tokens:,} tokens can be built",
+        f"no text of exactly {format_count(num_tokens, 'token')} can be built",
         "the tokenizer counts the same text differently in another place",
         "use another length, or another --seed",
     )

@@ -6,6 +6,7 @@ from random import Random
 
 from longreach.errors import UsageError
 from longreach.measure.workload.wishes import ConversationSource, SyntheticSource
+from longreach.units import format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,12 @@ def outline_synthetic(source: SyntheticSource, seed: str, room: Room) -> Outline
     shortest = min(lengths)
     if shortest < source.shared_prefix_tokens + room.template_tokens + room.least_tokens:
         raise too_short(shortest, room, source.shared_prefix_tokens)
+    if 0 < source.shared_prefix_tokens < room.least_tokens:
+        raise UsageError(
+            f"a shared prefix of {format_count(source.shared_prefix_tokens, 'token')} is too short",
+            f"its first word and its line end take {room.least_tokens}",
+            f"--shared-prefix-tokens {2 * room.least_tokens}, or leave it out",
+        )
     segments = {f"prefix {group}": source.shared_prefix_tokens for group in range(source.num_prefixes)}
     prompts: list[RequestOutline] = []
     for index, length in enumerate(lengths):
@@ -86,6 +93,15 @@ def outline_synthetic(source: SyntheticSource, seed: str, room: Room) -> Outline
         source=_describe_synthetic(source),
         segments={name: tokens for name, tokens in segments.items() if name in used},
         requests=tuple(prompts) * source.rounds,
+        notes=_note_unkept(source, sum(f"body {index}" not in segments for index in range(len(prompts)))),
+    )
+
+
+def _note_unkept(source: SyntheticSource, num_short: int) -> tuple[str, ...]:
+    if source.rounds == 1 or not num_short:
+        return ()
+    return (
+        f"{format_count(num_short, 'prompt')} of each round: too short to keep anything for the next, new each time",
     )
 
 
@@ -103,7 +119,7 @@ def outline_conversation(source: ConversationSource, room: Room) -> Outline:
     _require_positive(source, ("num_sessions", "turns", "first_tokens", "turn_tokens", "output_tokens"))
     first = source.first_tokens - room.total
     if first < room.tail_tokens:
-        raise too_short(source.first_tokens, room, room.tail_tokens)
+        raise too_short(source.first_tokens, room, room.tail_tokens, "what the next turn keeps")
     segments = {
         f"session {session} turn {turn}": source.turn_tokens if turn else first
         for session in range(source.num_sessions)
@@ -134,12 +150,12 @@ def _require_positive(source: SyntheticSource | ConversationSource, names: tuple
             raise UsageError(f"{words} {getattr(source, name)} is too small", "it must be 1 or more", f"{words}: 1")
 
 
-def too_short(num_tokens: int, room: Room, shared_tokens: int) -> UsageError:
+def too_short(num_tokens: int, room: Room, shared_tokens: int, use: str = "shared") -> UsageError:
     """The error for a prompt that cannot hold its fixed parts."""
     needed = room.total + shared_tokens
-    shared = f", {shared_tokens:,} shared" if shared_tokens else ""
+    shared = f", {shared_tokens:,} {use}" if shared_tokens else ""
     return UsageError(
-        f"a prompt of {num_tokens:,} tokens is too short",
+        f"a prompt of {format_count(num_tokens, 'token')} is too short",
         f"its own words and its last line take {room.tail_tokens}{shared}, the chat template {room.template_tokens}",
         f"--input-tokens {2 * needed}",
     )

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longreach.errors import InputFileError, UsageError
+from longreach.host.files import read_bytes_up_to
 from longreach.measure.workload.outlines import Excerpt, Outline, RequestOutline, Room, too_short
 from longreach.measure.workload.wishes import TextSource
+from longreach.units import format_count
 
 _FIX = "name a file or a folder of plain text in UTF-8"
 _SLACK = 1.25  # a passage may hold fewer tokens a character than its text on average
 _ALIKE_CHARS = 1_000
+_MAX_BYTES = 2**30  # of one file: a hundred times the longest prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,9 @@ def read_texts(path: Path) -> Texts:
         else:
             passed_over.append(f"{file.relative_to(path)}: {text.reason}")
     if not files:
-        reason = f"none of its {len(passed_over)} files is text" if passed_over else "it holds no file"
+        reason = f"none of its files is text: {passed_over[0]}" if passed_over else "it holds no file"
         raise InputFileError(f"'{path}' cannot be used as text", reason, _FIX)
-    notes = (f"{len(passed_over)} files are passed over, the first {passed_over[0]}",) if passed_over else ()
+    notes = (f"passed over: {format_count(len(passed_over), 'file')}, first {passed_over[0]}",) if passed_over else ()
     return Texts(tuple(files), notes)
 
 
@@ -69,7 +72,7 @@ class _Unusable:
 
 def _read_text(path: Path) -> str | _Unusable:
     try:
-        raw = path.read_bytes()
+        raw = read_bytes_up_to(path, _MAX_BYTES)
     except OSError as error:
         return _Unusable(error.strerror or str(error))
     if b"\0" in raw:
@@ -96,10 +99,12 @@ def outline_passages(source: TextSource, texts: Texts, chars_per_token: float, r
     text = texts.joined
     needed_chars = int((source.input_tokens - room.total) * chars_per_token)
     if len(text) < needed_chars:
+        held = int(len(text) / chars_per_token)
+        shorter = f"--input-tokens {int(0.9 * held)}" if 0.9 * held > room.total else "leave --input-tokens out"
         raise UsageError(
             f"'{source.path}' is too short for a prompt of {source.input_tokens:,} tokens",
-            f"it holds about {int(len(text) / chars_per_token):,} tokens, and text is never repeated",
-            f"--input-tokens {int(0.9 * len(text) / chars_per_token)}, or more text",
+            f"it holds about {held:,} tokens, and text is never repeated",
+            f"{shorter}, or more text",
         )
     fitting = max(1, len(text) // max(1, int(needed_chars * _SLACK)))
     num_requests = source.num_requests or fitting
@@ -112,8 +117,12 @@ def outline_passages(source: TextSource, texts: Texts, chars_per_token: float, r
         )
     excerpts = (Excerpt(text, _begin_of_line(text, start)) for start in starts)
     requests = tuple(RequestOutline((), source.input_tokens, source.output_tokens, excerpt=each) for each in excerpts)
-    prompts = "1 prompt" if num_requests == 1 else f"{num_requests} prompts"
-    return Outline(f"{prompts} of {source.input_tokens:,} tokens from {source.path.name}", {}, requests, notes)
+    return Outline(
+        f"{format_count(num_requests, 'prompt')} of {source.input_tokens:,} tokens from {source.path.name}",
+        {},
+        requests,
+        notes,
+    )
 
 
 def _begin_of_line(text: str, start: int) -> int:
@@ -129,4 +138,9 @@ def note_alike(texts: Texts) -> tuple[str, ...]:
     """A note when files begin alike: what is sent later hits what was sent before."""
     beginnings = {file.text[:_ALIKE_CHARS] for file in texts.files}
     num_alike = len(texts.files) - len(beginnings)
-    return (f"{num_alike} files begin as another does: a prefix cache hits them",) if num_alike else ()
+    how = "begins" if num_alike == 1 else "begin"
+    return (
+        (f"{format_count(num_alike, 'file')} {how} as another does: a prefix cache hits what is sent later",)
+        if num_alike
+        else ()
+    )

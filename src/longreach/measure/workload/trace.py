@@ -15,11 +15,15 @@ from random import Random
 import orjson
 
 from longreach.errors import InputFileError, UsageError
+from longreach.host.files import read_bytes_up_to
 from longreach.measure.workload.outlines import Outline, RequestOutline, Room
 from longreach.measure.workload.wishes import TraceSource
+from longreach.units import format_count
 
 BLOCK_TOKENS = 512
 _UBIQUITOUS = 0.9  # of the requests that are a block or longer
+_MAX_BYTES = 8 * 2**30
+_MAX_TIMESTAMP_MS = 10**13  # no clock shows more before the year 2286
 _FIX = "use a trace in the Mooncake format, one JSON object a line"
 
 
@@ -36,7 +40,7 @@ class TraceRequest:
 def read_trace(path: Path) -> tuple[TraceRequest, ...]:
     """Every request, by time. InputFileError names the line that is not as the format wants it."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_bytes_up_to(path, _MAX_BYTES).splitlines()
     except OSError as error:
         raise InputFileError(f"trace '{path}' cannot be read", error.strerror or str(error), _FIX) from error
     predecessors: dict[int, tuple[int | None, int]] = {}  # of every id: the one before it, and the line that says so
@@ -66,8 +70,8 @@ def _parse_line(line: bytes, number: int, predecessors: dict[int, tuple[int | No
     if not isinstance(fields, Mapping):
         raise _LineError("not an object", f"it is a {type(fields).__name__}")
     timestamp = fields.get("timestamp")
-    if isinstance(timestamp, bool) or not isinstance(timestamp, int | float) or timestamp < 0:
-        raise _LineError("no 'timestamp'", f"milliseconds from 0 on are expected, not {timestamp!r:.40}")
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int | float) or not 0 <= timestamp <= _MAX_TIMESTAMP_MS:
+        raise _LineError("no 'timestamp'", f"milliseconds from 0 to 10^13 are expected, not {timestamp!r:.40}")
     input_tokens, output_tokens = _count(fields, "input_length"), _count(fields, "output_length")
     ids = _hash_ids(fields, input_tokens)
     _check_chain(ids, number, predecessors)
@@ -135,14 +139,16 @@ def outline_trace(source: TraceSource, seed: str, room: Room) -> Outline:
     _check_source(source)
     requests, notes = _select(source, read_trace(source.path), seed, room)
     if not requests:
-        raise UsageError("no request of the trace is left", "; ".join(notes), "ask for more of it")
+        raise UsageError(
+            "no request of the trace is left", "; ".join(notes), "more --sessions, or a trace of other lengths"
+        )
     blocks = [_blocks_that_fit(request, room) for request in requests]
     uses = Counter(block for kept in blocks for block in kept)
     given_up = _count_given_up(requests, blocks)
     if given_up:
         notes.append(
-            f"{given_up} requests share {BLOCK_TOKENS} tokens less than in the trace, to make room for the chat template "
-            "and words of their own"
+            f"{format_count(given_up, 'request')} with {BLOCK_TOKENS} shared tokens less than in the trace, to make room for the "
+            "chat template and words of their own"
         )
     runs = [list(_join_blocks(kept, uses)) for kept in blocks]
     began_ms = requests[0].timestamp_ms
@@ -187,15 +193,17 @@ def _select(
     long_enough = [request for request in kept if request.input_tokens >= least]
     fitting = [r for r in long_enough if longest is None or r.input_tokens + min(r.output_tokens, cap) <= longest]
     if len(long_enough) < len(kept):
-        notes.append(f"{len(kept) - len(long_enough)} requests shorter than {least} tokens are left out")
+        notes.append(f"left out: {format_count(len(kept) - len(long_enough), 'request')} shorter than {least} tokens")
     if len(fitting) < len(long_enough):
-        notes.append(f"{len(long_enough) - len(fitting)} requests longer than {longest:,} tokens are left out")
+        notes.append(
+            f"left out: {format_count(len(long_enough) - len(fitting), 'request')} longer than {longest:,} tokens"
+        )
     kept = fitting
     if source.num_requests is not None and source.num_requests < len(kept):
-        notes.append(f"the first {source.num_requests} of {len(kept):,} requests")
+        notes.append(f"only the first {source.num_requests} of {len(kept):,} requests")
         kept = kept[: source.num_requests]
     cut = sum(request.output_tokens > cap for request in kept)
-    return kept, [*notes, f"{cut} answers are cut to {cap} tokens"] if cut else notes
+    return kept, [*notes, f"cut to {format_count(cap, 'token')}: {format_count(cut, 'answer')}"] if cut else notes
 
 
 def _sample_sessions(
