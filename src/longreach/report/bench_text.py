@@ -8,7 +8,7 @@ from longreach.measure.bench.values import BenchResult
 from longreach.report.bench_tables import STATE_WORDS, format_short, length_table, state_table, time_table
 from longreach.report.checklist_text import render_checklist
 from longreach.report.style import Paint, printable
-from longreach.units import format_duration, format_tokens
+from longreach.units import format_count, format_duration, format_tokens
 
 _MAX_ERRORS = 5
 SURVIVORS = "Times are of answered requests alone: a server that fails its slow requests looks faster than it is."
@@ -47,12 +47,11 @@ def _headline(result: BenchResult, summary: BenchSummary, paint: Paint) -> list[
     label = f"{header.label}: " if header.label else ""
     title = printable(f"{label}{header.model} at {header.base_url}{version}")
     states = ", then ".join(STATE_WORDS[state.state] for state in summary.states)
-    sent = (
-        f"{_requests(header.num_requests)}, {states}; {describe_load(header.load)}; {printable(header.workload_source)}"
-    )
+    num_requests = format_count(header.num_requests, "request")
+    sent = f"{num_requests}, {states}; {describe_load(header.load)}; {printable(header.workload_source)}"
     lines = [*(paint(line, "bold") for line in _wrapped(title, paint, "")), *_wrapped(sent, paint), ""]
     missing = summary.num_wanted - summary.num_ok - summary.num_failed
-    done = f"{summary.num_ok:,} of {_requests(summary.num_wanted)} answered"
+    done = f"{summary.num_ok:,} of {format_count(summary.num_wanted, 'request')} answered"
     parts = [f"{done} in {format_duration(summary.duration_s)}"]
     parts += [f"{summary.num_failed:,} failed"] if summary.num_failed else []
     parts += [f"{missing:,} not made"] if missing > 0 else []
@@ -65,10 +64,6 @@ def _headline(result: BenchResult, summary: BenchSummary, paint: Paint) -> list[
         *_goodput(summary, paint),
         *(line for note in header.notes for line in _wrapped(printable(note), paint)),
     ]
-
-
-def _requests(number: int) -> str:
-    return f"{number:,} request{'' if number == 1 else 's'}"
 
 
 def _rates(summary: BenchSummary) -> list[str]:
@@ -106,7 +101,7 @@ def _server(summary: BenchSummary, paint: Paint) -> list[str]:
     if summary.kv_cache_usage_max:  # 0: no sample fell into a request
         facts.append(f"KV cache at most {summary.kv_cache_usage_max:.1%} full")
     if summary.num_preemptions is not None:
-        facts.append(f"{summary.num_preemptions:,} preemption{'' if summary.num_preemptions == 1 else 's'}")
+        facts.append(format_count(summary.num_preemptions, "preemption"))
     if summary.acceptance_rate is not None:
         length = summary.mean_acceptance_length
         a_step = f", {length:.2f} tokens a step" if length is not None else ""
