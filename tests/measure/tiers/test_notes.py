@@ -2,7 +2,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from longreach.measure.tiers.notes import notes_on
-from longreach.measure.tiers.values import TierSet, VariantFigures
+from longreach.measure.tiers.values import RoundFigures, TierSet, VariantFigures
 
 GPU = VariantFigures(
     variant=TierSet(("gpu",)),
@@ -40,6 +40,18 @@ def notes(*figures: VariantFigures, hybrid: bool = False, device: str = "cuda", 
 
 def test_what_a_tier_served_is_not_what_it_added() -> None:
     assert "served 60.0% of the prompt tokens and moved the hits by +59.5 points" in notes(GPU, CPU)
+
+
+def test_the_share_of_repeats_from_which_a_tier_saves_time_is_told() -> None:
+    """A first send costs 0.1 s, a repeat saves 1.9 s: one in twenty breaks even."""
+    gpu = replace(GPU, rounds=(RoundFigures(1, 10, 2.0), RoundFigures(2, 10, 2.0), RoundFigures(3, 10, 2.0)))
+    cpu = replace(CPU, rounds=(RoundFigures(1, 10, 2.1), RoundFigures(2, 10, 0.1), RoundFigures(3, 10, 0.1)))
+    told = notes(gpu, cpu)
+    assert "67% of the sends here are repeats; a first send takes 100 ms more with it and a repeat 1.9 s less" in told
+    assert "where more than 5% are" in told
+    free = replace(cpu, rounds=(RoundFigures(1, 10, 1.9), *cpu.rounds[1:]))
+    assert "takes no longer with it" in notes(gpu, free)
+    assert "repeats;" not in notes(gpu, replace(cpu, rounds=gpu.rounds)), "nothing is saved"
 
 
 def test_an_engine_with_another_cache_than_planned_is_told() -> None:

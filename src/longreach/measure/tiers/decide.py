@@ -69,6 +69,7 @@ class _Evidence:
     num_repeats: int
     margin: float
     num_lost: int = 0
+    base_hits: float | None = None  # share of prompt tokens that were cached without the tier
 
 
 def decide_step(base: Measured, variant: Measured, places: Mapping[int, Place], margin: float) -> TierStep:
@@ -84,6 +85,7 @@ def decide_step(base: Measured, variant: Measured, places: Mapping[int, Place], 
         num_repeats=len(waits.repeats),
         margin=margin,
         num_lost=waits.num_lost,
+        base_hits=base.figures.hit_share,
     )
     verdict, why = _judge(evidence)
     return TierStep(
@@ -103,7 +105,8 @@ def decide_step(base: Measured, variant: Measured, places: Mapping[int, Place], 
 
 def _judge(found: _Evidence) -> tuple[StepVerdict, str]:
     if found.tier_hits == 0:
-        return "drop", f"not one prompt token came from the {found.tier}: whatever differs is not its doing"
+        unasked = f"; {found.base_hits:.0%} came from the tiers before it" if found.base_hits else ""
+        return "drop", f"not one prompt token came from the {found.tier}: whatever differs is not its doing{unasked}"
     if found.ttft is None or found.ttft.interval is None:
         return "not_enough_data", "too few prompts were answered with it and without"
     low, high = found.ttft.interval

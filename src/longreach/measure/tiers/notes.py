@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from longreach.measure.tiers.values import TierName, VariantFigures
-from longreach.units import format_bytes, format_tokens
+from longreach.units import format_bytes, format_duration, format_tokens
 
 _SECONDS_A_DAY = 86_400
 _TB = 10**12
@@ -25,6 +25,7 @@ def notes_on(
         *_other_capacity(figures, planned_tokens),
         *_overflow(by_tiers.get(("gpu",))),
         *_overlap(by_tiers.get(("gpu",)), by_tiers.get(("gpu", "cpu"))),
+        *(note for one in by_tiers.values() for note in _break_even(by_tiers.get(("gpu",)), one)),
         *_wear(by_tiers.get(("gpu", "cpu", "disk")), ssd_tbw_bytes),
         *(_granularity(figures) if is_hybrid else ()),
         *(_memory_copies(figures) if device_type == "cpu" else ()),
@@ -63,6 +64,31 @@ def _overlap(gpu: VariantFigures | None, both: VariantFigures | None) -> Iterato
             f"the CPU tier served {served:.1%} of the prompt tokens and moved the hits by {added}: it holds a copy of what the "
             "GPUs hold, so the two do not add up"
         )
+
+
+def _break_even(gpu: VariantFigures | None, tiers: VariantFigures) -> Iterator[str]:
+    """The gain is of this mix of first sends and repeats: from which mix on there is one."""
+    if gpu is None or gpu is tiers or min(len(gpu.rounds), len(tiers.rounds)) < 2:
+        return
+    cost = tiers.rounds[0].ttft_mean_s - gpu.rounds[0].ttft_mean_s
+    saved = _later_s(gpu) - _later_s(tiers)
+    if saved <= 0:
+        return
+    sent = sum(one.num_requests for one in tiers.rounds)
+    mix = f"{1 - tiers.rounds[0].num_requests / sent:.0%} of the sends here are repeats"
+    if cost <= 0:
+        yield f"{tiers.variant.name}: {mix}; a first send takes no longer with it, so the gain grows from nothing with their share"
+    else:
+        yield (
+            f"{tiers.variant.name}: {mix}; a first send takes {format_duration(cost)} more with it and a repeat "
+            f"{format_duration(saved)} less, so it saves time where more than {cost / (cost + saved):.0%} are"
+        )
+
+
+def _later_s(figures: VariantFigures) -> float:
+    """The mean time to first token of repeats."""
+    later = figures.rounds[1:]
+    return sum(one.ttft_mean_s * one.num_requests for one in later) / sum(one.num_requests for one in later)
 
 
 def _wear(disk: VariantFigures | None, ssd_tbw_bytes: int | None) -> Iterator[str]:

@@ -94,9 +94,10 @@ class EngineRig:
 
     def _asked(self) -> str:
         """What is sent and how: the same text for the same comparison."""
-        source = self.sending.source
+        source, sizing = self.sending.source, self.sending.sizing
+        sizing = sizing and replace(sizing, notes=())
         what = self._workload.digest if self._workload and isinstance(source, Path) else source
-        return "\n".join(map(repr, (what, self.sending.sizing, self.sending.load))) + "\n"
+        return "\n".join(map(repr, (what, sizing, self.sending.load))) + "\n"
 
     def _check_lengths(self, workload: Workload) -> None:
         longest = max(request.prompt_tokens + request.output_tokens for request in workload.requests)
