@@ -74,6 +74,6 @@ def describe_load(load: Load) -> str:
         return f"{load.concurrency} at once" if load.concurrency != 1 else "one at a time"
     cap = f", at most {load.concurrency} at once" if load.concurrency else ""
     if load.arrivals == "trace":
-        stretched = f", stretched {load.time_scale:g} times" if load.time_scale != 1 else ""
+        stretched = f", on a clock {load.time_scale:g} times as long" if load.time_scale != 1 else ""
         return f"at the trace's own times{stretched}{cap}"
     return f"{load.rate_per_s or 0:g} a second ({load.arrivals}){cap}"
