@@ -20,6 +20,7 @@ from longreach.wire.refusals import ApiError, parse_error_body, parse_error_obje
 from longreach.wire.sse import SseDecoder, SseEvent
 
 _PIECES_AT_ONCE = 32
+_LARGE_PIECE_BYTES = 2**13  # many tokens in one; to let these wait would only hold up the loop later
 _LONGEST_WAIT_S = 1.0  # of a piece that was stamped and not parsed yet
 _STREAM_FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
 _MAX_OPENING_BYTES = 2**16
@@ -67,7 +68,8 @@ class AnswerReader:
         while not self.is_over and (piece := await read_piece()):
             self._pieces.append((time.perf_counter(), piece))
             is_maybe_last = not piece.endswith(b"}\n\n")
-            if is_maybe_last or not self.recorder.has_token or len(self._pieces) >= _PIECES_AT_ONCE:
+            is_much = len(self._pieces) >= _PIECES_AT_ONCE or len(piece) >= _LARGE_PIECE_BYTES
+            if is_maybe_last or is_much or not self.recorder.has_token:
                 self._parse()
         self._parse()
         finish_reason = self.recorder.finish_reason

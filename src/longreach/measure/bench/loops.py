@@ -78,29 +78,25 @@ class OpenLoop:
         began = self.clock()
         room = asyncio.Semaphore(self.cap) if self.cap else None
         last_of_session: dict[int, asyncio.Task[None]] = {}
-        tasks: set[asyncio.Task[None]] = set()
         try:
-            for due, request in sorted(zip(times, requests, strict=True), key=lambda pair: pair[0]):
-                await self._wait_until(began + due, tasks)
-                before = None if request.session is None else last_of_session.get(request.session)
-                task = asyncio.create_task(self._send_in_turn(request, began + due, before, room, send))
-                tasks.add(task)
-                if request.session is not None:
-                    last_of_session[request.session] = task
-            for task in tasks:
-                await task
-        finally:
-            await _end(tasks)
+            async with asyncio.TaskGroup() as under_way:
+                for due, request in sorted(zip(times, requests, strict=True), key=lambda pair: pair[0]):
+                    await self._wait_until(began + due)
+                    before = None if request.session is None else last_of_session.get(request.session)
+                    task = under_way.create_task(self._send_in_turn(request, began + due, before, room, send))
+                    if request.session is not None:
+                        last_of_session[request.session] = task
+        except ExceptionGroup as errors:  # of ours: what a server does wrong is a record
+            raise errors.exceptions[0] from errors
 
-    async def _wait_until(self, due: float, tasks: set[asyncio.Task[None]]) -> None:
-        for task in [task for task in tasks if task.done()]:
-            tasks.remove(task)
-            task.result()  # an error of ours ends the loop
+    async def _wait_until(self, due: float) -> None:
         left_s = due - self.clock()
-        if left_s > 0:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(left_s):
-                    await self.hurry.wait()
+        if left_s <= 0:
+            await asyncio.sleep(0)  # late as it is: what is under way must go on
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left_s):
+                await self.hurry.wait()
 
     async def _send_in_turn(
         self,
