@@ -80,6 +80,9 @@ def _read_source(name: str, values: Mapping[str, Any], default_input_tokens: int
     if name == "turns":
         turn_tokens = values["turn_tokens"] or max(1, input_tokens // 10)
         return wishes.ConversationSource(num_requests, values["turns"], input_tokens, turn_tokens, output_tokens)
+    if values["num_prefixes"] is not None and values["shared_prefix_tokens"] is None:
+        why, fix = "nothing says how long they are", "--shared-prefix-tokens 16k"
+        raise UsageError("--num-prefixes needs prefixes", why, fix)
     given = {field: values[field] for field in _TAKES["generated"][3:] if values[field] is not None}
     return wishes.SyntheticSource(num_requests, input_tokens, output_tokens, **given)
 
@@ -143,6 +146,7 @@ def read_settings(values: Mapping[str, Any], workload: Any) -> Any:
     plan_phases(states, is_hybrid=None)  # refuses states that do not follow from each other
     extra = json_object(values["sampling"], "--sampling", '{"temperature": 0.6}') if values["sampling"] else {}
     check_extra_fields(extra)
+    _check_salt(values["cache_salt"], extra)
     given = {"first_token_s": values["first_token_timeout"], "stall_s": values["stall_timeout"]}
     return BenchSettings(
         load=read_load(values, workload),
@@ -158,6 +162,14 @@ def read_settings(values: Mapping[str, Any], workload: Any) -> Any:
         answers=values["save_answers"],
         label=values["label"],
     )
+
+
+def _check_salt(salt: str | None, extra: Mapping[str, object]) -> None:
+    if "cache_salt" in extra:
+        why = "it decides what is cold, and every flood has one of its own"
+        raise UsageError("sampling field 'cache_salt' cannot be passed through", why, "--cache-salt TEXT")
+    if salt is not None and not salt.strip():
+        raise UsageError("--cache-salt is empty", "prompts would meet what every other run left", "--cache-salt TEXT")
 
 
 def _default_journal() -> Path:
