@@ -113,7 +113,9 @@ def _divided_cores(machine: Machine, goal: Goal, settled: Settled) -> tuple[tupl
     return ((_DIVIDE_CORES, "1"),), Choice(_DIVIDE_CORES, "1", why)
 
 
-def _reserved_cores(machine: Machine, goal: Goal, settled: Settled) -> tuple[tuple[tuple[str, str], ...], Choice | None]:
+def _reserved_cores(
+    machine: Machine, goal: Goal, settled: Settled
+) -> tuple[tuple[tuple[str, str], ...], Choice | None]:
     """As many as without tiers. Of its own accord vLLM keeps another core a rank from computing where there is a connector, and
     none at all where the machine has no more: on two cores a decode step of a tiny model took 10 to 30 ms instead of 3.
     """

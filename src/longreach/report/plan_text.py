@@ -157,7 +157,8 @@ def _speed(instance: InstancePlan, paint: Paint, *, verbose: bool) -> list[str]:
         lines += [f"      {sentence}" for sentence in forecast.arithmetic] if verbose else []
     for tier in instance.tier_forecasts:
         verdict = {True: "pays", False: "does not pay", None: "cannot tell whether it pays"}[tier.pays]
-        lines.append(f"  {tier.name} tier   {verdict}: {tier.why}")
+        measure = "; longreach tiers PLAN measures it" if tier.pays is None else ""
+        lines.append(f"  {tier.name} tier   {verdict}: {tier.why}{measure}")
     return lines
 
 

@@ -23,7 +23,8 @@ def tiers_hold_other_prefixes(deployment: Deployment) -> Iterator[Diagnosis]:
         f"the {format_bytes(offload.cpu_bytes)} CPU tier{held} is for prefixes that come back",
         f"a running request keeps all its blocks on the GPUs, so the longest stays {capacity.largest_max_model_len} tokens; "
         "the tier also holds a copy of what the GPUs hold, so the two do not add up",
-        "none needed: it shortens the first token of repeated prefixes after they left the GPUs, and nothing else",
+        "none needed: it shortens the first token of repeated prefixes after they left the GPUs, and nothing else; "
+        "longreach tiers PLAN measures by how much",
     )
 
 
@@ -143,7 +144,7 @@ def cpu_tier_adds_little(deployment: Deployment) -> Iterator[Diagnosis]:
         f"a CPU tier of {tier.capacity_tokens} tokens adds little to {gpu} on the GPUs",
         "every stored prefix is also copied while it is still on the GPUs, so the hit rate is that of the larger of the "
         f"two, not of their sum; under {_WORTHWHILE_RATIO} x the gain was a few points in replays of real traffic",
-        f"make it at least {_WORTHWHILE_RATIO * gpu} tokens, or leave it out",
+        f"make it at least {_WORTHWHILE_RATIO * gpu} tokens, or leave it out; longreach tiers PLAN measures what it is worth",
         set_option("offload", None)
         if deployment.options.offload and not deployment.options.offload.disk_path
         else None,
