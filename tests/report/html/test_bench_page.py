@@ -4,6 +4,7 @@ from typing import Any
 from tests.report.html import sample_runs
 from tests.report.html.parsed_page import parsed, text_of
 
+from longreach.measure.bench.summary import summarise
 from longreach.measure.bench.values import BenchResult
 from longreach.report.html.bench_page import render_bench_html
 
@@ -69,4 +70,6 @@ def test_what_a_server_does_not_tell_is_not_made_up() -> None:
 def test_times_of_nothing_are_drawn() -> None:
     result = sample_runs.plain_run()
     at_once = tuple(replace(one, ttft_s=0.0, itl_s=0.0, e2e_latency_s=0.0, sent_s=0.0) for one in result.records)
-    assert "All 12 requests were answered." in text_of_run(replace(result, records=at_once))
+    made = replace(result, records=at_once)
+    assert "All 12 requests were answered." in text_of_run(made)
+    assert "All 12 requests were answered." in text_of(parsed(render_bench_html(made, summarise(made))))

@@ -56,7 +56,7 @@ class Scale:
     @classmethod
     def of(cls, values: Sequence[float]) -> "Scale":
         """Room for all values; from zero, or logarithmic where they are far apart."""
-        low, high = min(values), max(values)
+        low, high = min(values, default=0.0), max(values, default=0.0)
         if low > 0 and high / low >= _LOG_SPREAD:
             return cls(low / 1.25, high * 1.25, logarithmic=True)
         return cls(0.0, high * 1.08 or 1.0, logarithmic=False)
