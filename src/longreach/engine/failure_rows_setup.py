@@ -129,8 +129,9 @@ _OFFLOAD = (
     FailurePattern(
         "offload_needs_gpu",
         r"CPU Offloading is currently only supported on CUDA-alike",
-        "the CPU build offers no offload of its own, and longreach is not in its environment",
-        "pip install --no-deps longreach there (for vLLM 0.32), or leave --kv-transfer-config out",
+        "the CPU build offers no offload of its own, and longreach's plugin was not loaded",
+        "pip install --no-deps longreach in the engine's environment (for vLLM 0.32), and where VLLM_PLUGINS is set add "
+        "longreach_cpu_offload to it; or leave --kv-transfer-config out",
     ),
     FailurePattern(
         "offload_plugin_refuses",
