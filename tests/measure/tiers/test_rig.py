@@ -1,5 +1,6 @@
 """What a rig takes over from an earlier comparison. That it runs engines is shown by tests/engine/test_tiers.py."""
 
+from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from tests.measure.tiers.tier_cases import Script, planned, result_of
 
 from longreach.cli.from_plan import launch_specs, verify_target
 from longreach.engine.release import get_release
-from longreach.errors import EngineError, InputFileError, UsageError
+from longreach.errors import EngineError, InputFileError, ServerError, UsageError
+from longreach.host.ports import choose_free_port
+from longreach.launch.down import DownReport
 from longreach.launch.state import StateFolder
 from longreach.measure.bench.journal import open_journal
 from longreach.measure.bench.log import RunEnd
-from longreach.measure.bench.values import Load
+from longreach.measure.bench.values import BenchResult, Load
 from longreach.measure.tiers.ground import Ground
 from longreach.measure.tiers.rig import EngineRig, Sending
 from longreach.measure.tiers.values import TierRun, TierSet
@@ -144,3 +147,36 @@ def test_a_workload_that_is_not_there_or_too_long_is_refused_before_a_start(tmp_
     write_workload(tmp_path / "given.jsonl", replace(longer, digest=digest_workload(longer)))
     with pytest.raises(UsageError, match="does not fit 'main'"):
         rig_in(tmp_path / "runs", source=tmp_path / "given.jsonl").check()
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """`up` and `down` that start and end nothing; put True into the list, and somebody asks to stop while it ends."""
+    asked: list[bool] = []
+    monkeypatch.setattr("longreach.measure.tiers.rig.up", lambda *_: None)
+    monkeypatch.setattr("longreach.measure.tiers.rig.down", lambda *_: DownReport((), was_asked_to_stop=any(asked)))
+    return asked
+
+
+def test_a_stop_while_the_engine_ends_ends_the_comparison(tmp_path: Path, no_engine: list[bool]) -> None:
+    def answered(work: Coroutine[Any, Any, Any]) -> BenchResult:
+        work.close()
+        return result_of(Script([1.0]))
+
+    rig = rig_in(tmp_path)
+    rig.run_async = answered
+    assert len(rig.measure(CPU, 1).records) == 1
+    no_engine.append(True)
+    with pytest.raises(KeyboardInterrupt):
+        rig.measure(CPU, 1)
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_an_engine_that_is_gone_before_it_says_how_it_counts_leaves_no_empty_prompts(tmp_path: Path) -> None:
+    rig = rig_in(tmp_path)
+    rig.sending = replace(
+        rig.sending, target=replace(rig.sending.target, base_url=f"http://127.0.0.1:{choose_free_port()}")
+    )
+    with pytest.raises(ServerError, match="answers no more"):
+        rig.measure(CPU, 1)
+    assert not (tmp_path / "workload.jsonl").exists()
