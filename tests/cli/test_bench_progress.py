@@ -31,3 +31,15 @@ def test_without_a_terminal_there_is_a_line_now_and_then(capsys: pytest.CaptureF
     assert lines[:2] == ["asking the server who it is", "writing the prompts"]
     assert [line.startswith("warm 1: 10 of 20") for line in lines[2:4]] == [True, True]
     assert lines[4:] == ["nothing answers any more"]
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    progress = BenchProgress()
+    progress(BenchEvent("reach"))
+    progress(BenchEvent("finished"))
+    progress.close()
+    assert capsys.readouterr().err == "asking the server who it is\n"

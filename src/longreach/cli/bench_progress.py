@@ -1,5 +1,6 @@
 """Where a benchmark stands, on stderr: a bar on a terminal, a line now and then elsewhere."""
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ class BenchProgress:
         self._clock = clock
         self._last_line = clock()
         self._said: set[str] = set()
-        if sys.stderr is not None and sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -37,6 +38,8 @@ class BenchProgress:
         """Draw, or say, where it stands."""
         if event.say:
             self.say(event.say)
+        if event.step == "finished":
+            return
         if self._bar is not None:
             total = event.tokens_wanted or None
             self._bar.update(self._task, description=describe(event), completed=event.tokens_done, total=total)

@@ -43,7 +43,9 @@ class Sender:
             raise ServerError(
                 f"the server does not answer a small request to {self.path}",
                 f"{result.failure.kind}: {result.failure.error.message}",
-                "--api completions, when the model has no chat template",
+                "--api completions, when the model has no chat template"
+                if result.failure.kind == "refused"
+                else "look into the server's log: it took the request up and did not answer it to its end",
             )
         if result.usage is None:
             raise ServerError(
