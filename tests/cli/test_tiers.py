@@ -61,6 +61,16 @@ def test_what_cannot_be_is_refused_before_anything_starts(
     assert what in err
 
 
+@pytest.mark.parametrize("option", ["--write-plan", "--html"])
+@pytest.mark.parametrize("place", [".", "nowhere/file"], ids=["a folder", "in no folder"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_starts(
+    longreach: Longreach, plan_path: Path, option: str, place: str
+) -> None:
+    code, out, err = longreach("tiers", str(plan_path), option, str(plan_path.parent / place))
+    assert (code, out) == (1, "")
+    assert "cannot be written" in err
+
+
 def test_results_are_never_overwritten(longreach: Longreach, plan_path: Path) -> None:
     runs = plan_path.parent / "runs"
     runs.mkdir()

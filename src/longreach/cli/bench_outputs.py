@@ -27,7 +27,7 @@ def check_outputs(values: Mapping[str, Any], journal: Path) -> None:
             )
     for name in _WRITTEN:
         if name in files:
-            _check_folder(name, files[name])
+            check_folder(name, files[name])
     if "save_answers" in files and not values["resume"] and os.path.lexists(files["save_answers"]):
         raise UsageError(
             f"{files['save_answers']} exists", "answers are never overwritten", "--save-answers FILE.jsonl"
@@ -38,13 +38,16 @@ def _option(name: str) -> str:
     return "-o" if name == "output" else f"--{name.replace('_', '-')}"
 
 
-def _check_folder(name: str, path: Path) -> None:
+def check_folder(name: str, path: Path) -> None:
+    """InputFileError where the file of option `name` cannot be written."""
     folder = path.absolute().parent
     if name in _MAKES_FOLDERS:
         while not folder.exists():
             folder = folder.parent
     reason = None
-    if not folder.is_dir():
+    if path.is_dir():
+        reason = "it is a folder"
+    elif not folder.is_dir():
         reason = f"there is no folder {folder}"
     elif not os.access(folder, os.W_OK | os.X_OK):
         reason = f"the folder {folder} may not be written"

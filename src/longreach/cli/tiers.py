@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
+from longreach.cli.bench_outputs import check_folder
 from longreach.cli.params import FILE, echo_json, stdout_paint
 from longreach.cli.targets import choose_instance
 from longreach.cli.tiers_options import check_source, read_sizing_wish, tiers_options
-from longreach.errors import UsageError
 
 
 @click.command(short_help="Do the CPU and disk tiers pay? Measure each against doing without.")
@@ -67,8 +67,9 @@ class _Study:
         self.sizing = size_workload(self.instance, read_sizing_wish(values)) if self._source == "generated" else None
         self.outlook = foresee(self.instance, plan.model, self.variants, self.sizing, values["repeats"])
         self.folder = values["output"] or _default_folder()
-        if values["write_plan"] is not None and values["write_plan"].exists() and values["write_plan"].is_dir():
-            raise UsageError(f"{values['write_plan']} is a folder", "the plan is a file", "--write-plan best.yaml")
+        for name in ("write_plan", "html"):
+            if values[name] is not None:
+                check_folder(name, values[name])
 
     def commands(self) -> list[tuple[Any, Any]]:
         """Each variant with what is started for it."""
