@@ -52,7 +52,7 @@ def test_a_sum_with_an_unknown_part_is_unknown(values: list[int | None], expecte
         (Load(), "one at a time"),
         (Load("closed", 4), "4 at once"),
         (Load("poisson", 8, 0.5), "0.5 a second (poisson), at most 8 at once"),
-        (Load("trace", None, None, 2.0), "at the trace's own times, stretched 2 times"),
+        (Load("trace", None, None, 2.0), "at the trace's own times, on a clock 2 times as long"),
     ],
 )
 def test_a_load_is_told_in_words(load: Load, words: str) -> None:
