@@ -73,3 +73,13 @@ def test_times_of_nothing_are_drawn() -> None:
     made = replace(result, records=at_once)
     assert "All 12 requests were answered." in text_of_run(made)
     assert "All 12 requests were answered." in text_of(parsed(render_bench_html(made, summarise(made))))
+
+
+def test_thousands_of_different_long_errors_stay_a_small_page() -> None:
+    result = sample_runs.plain_run(300)
+    lost = tuple(replace(one, ok=False, error=f"{one.index} " + "long words " * 9_000) for one in result.records)
+    made = replace(result, records=lost)
+    page = render_bench_html(made, sample_runs.summary(made))
+    assert "280 other texts" in page
+    assert "... (99,0" in page
+    assert len(page) < 400_000

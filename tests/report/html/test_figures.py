@@ -77,3 +77,8 @@ def test_ticks_are_few_and_inside(high: float, logarithmic: bool) -> None:
         assert 2 <= len(ticks) <= 7
         assert ticks == sorted(ticks)
     assert all(low <= tick <= high for tick in duration_ticks(low, high, logarithmic=logarithmic))
+
+
+def test_an_axis_of_days_has_round_ticks() -> None:
+    ticks = [tick_duration(tick) for tick in duration_ticks(0, 345_600, logarithmic=False)]
+    assert ticks == ["0", "24 h", "48 h", "72 h", "96 h"]

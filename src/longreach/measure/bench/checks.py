@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from longreach.measure.bench.agreement_checks import check_client, check_lateness, check_tokens, check_ttft
 from longreach.measure.bench.cache_checks import check_answers, check_evicted, check_state
-from longreach.measure.bench.selection import answered, known
+from longreach.measure.bench.selection import answered, known, words_of
 from longreach.measure.bench.values import BenchResult
 from longreach.measure.verify_report import ChecklistItem
 
@@ -35,8 +35,9 @@ def _check_complete(result: BenchResult) -> ChecklistItem:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(r.error_kind for r in failed).most_common())
         first = failed[0]
         status = f"HTTP {first.error_status}, " if first.error_status else ""
-        words = first.error or "the server gave no reason"
-        evidence = f"{len(failed)} of {len(result.records)} failed ({kinds}); request {first.index}: {status}{words}"
+        evidence = (
+            f"{len(failed)} of {len(result.records)} failed ({kinds}); request {first.index}: {status}{words_of(first)}"
+        )
         return ChecklistItem(name, title, "fail", evidence)
     missing = result.num_wanted - len(result.counted)
     if missing > 0:

@@ -36,7 +36,7 @@ def compare_runs(
         raise UsageError(
             "the two runs have no figure in common",
             f"A answered {_answered(a)}, B {_answered(b)}",
-            "measure both with the same --states",
+            "longreach bench report FILE.jsonl says what each did; measure both with the same --states",
         )
     level = 1 - (1 - LEVEL) / len(samples)
     return RunComparison(
@@ -137,7 +137,7 @@ def _warnings(a: BenchResult, b: BenchResult) -> Iterator[str]:
 
 
 def _where(a: BenchResult, b: BenchResult, other: str) -> str:
-    return f", and {other} answered them" if a.header.workload_digest == b.header.workload_digest else ""
+    return f" that {other} did not" if a.header.workload_digest == b.header.workload_digest else ""
 
 
 def _other_work(a: BenchResult, b: BenchResult) -> Iterator[str]:

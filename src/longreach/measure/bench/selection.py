@@ -6,6 +6,7 @@ from typing import TypeVar
 from longreach.measure.bench.values import BenchResult, CacheState, Load, PhaseReport, RequestRecord
 
 Value = TypeVar("Value")
+_MAX_WORDS = 500  # letters
 
 
 def counted_phases(result: BenchResult) -> tuple[PhaseReport, ...]:
@@ -54,6 +55,12 @@ def sources_of(phase: PhaseReport) -> tuple[tuple[str, int], ...]:
     """
     both = (("device", phase.prefix_hit_tokens or 0), ("outside the GPU", phase.external_hit_tokens or 0))
     return tuple((source, tokens) for source, tokens in phase.hits_by_source or both if tokens)
+
+
+def words_of(failed: RequestRecord) -> str:
+    """What the server said of a request that failed, in a length that a line of a report bears."""
+    words = failed.error or "the server gave no reason"
+    return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]} ... ({len(words):,} letters in all)"
 
 
 def known(values: Iterable[Value | None]) -> list[Value]:

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from longreach.measure.bench.checks import check_run
 from longreach.measure.bench.forecast_comparison import compare_forecast
-from longreach.measure.bench.selection import busy_time_s, counted_phases, known, sources_of, states_of, total
+from longreach.measure.bench.selection import busy_time_s, counted_phases, known, sources_of, states_of, total, words_of
 from longreach.measure.bench.slo import compute_goodput
 from longreach.measure.bench.statistics import describe
 from longreach.measure.bench.summary_values import BenchSummary, Distribution, LengthSummary, Slo, StateSummary
@@ -87,7 +87,7 @@ def _lag_s(result: BenchResult) -> float | None:
 def _failure(record: RequestRecord) -> str:
     """`refused (HTTP 400): This model's maximum context length is ...`."""
     status = f" (HTTP {record.error_status})" if record.error_status else ""
-    return f"{record.error_kind or 'failed'}{status}: {record.error or 'the server gave no reason'}"
+    return f"{record.error_kind or 'failed'}{status}: {words_of(record)}"
 
 
 def _state(result: BenchResult, state: CacheState) -> StateSummary:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
-from longreach.measure.bench.selection import describe_load
+from longreach.measure.bench.selection import describe_load, words_of
 from longreach.measure.bench.summary_values import (
     BenchSummary,
     Distribution,
@@ -19,6 +19,7 @@ from longreach.report.html.page import word
 from longreach.report.html.plots.values import STATE_WORDS, prompt_tokens
 
 _MAX_FAILED = 50
+_MAX_KINDS = 20
 _VERDICTS = {"pass": "pass", "fail": "FAIL", "cannot_tell": "cannot tell"}
 _COMPARED = {
     "ttft_cold_s": "TTFT, cold",
@@ -153,7 +154,9 @@ def failure_tables(result: BenchResult, summary: BenchSummary) -> list[Element]:
         if len(shown) < len(failed)
         else "Each of them"
     )
-    counts = [(text, f"{count:,}") for text, count in summary.errors]
+    counts = [(text, f"{count:,}") for text, count in summary.errors[:_MAX_KINDS]]
+    rest = summary.errors[_MAX_KINDS:]
+    counts += [(f"{len(rest):,} other texts", f"{sum(count for _, count in rest):,}")] if rest else []
     header = ("request", "prompt tokens", "kind", "HTTP status", "what the server said")
     return [
         *([table("What failed how often", ("error", "requests"), counts)] if counts else []),
@@ -164,7 +167,7 @@ def failure_tables(result: BenchResult, summary: BenchSummary) -> list[Element]:
 def _failure_row(record: RequestRecord) -> tuple[Content, ...]:
     status = UNKNOWN if record.error_status is None else str(record.error_status)
     kind = (record.error_kind or "unknown").replace("_", " ")
-    return (f"{record.phase}, {record.index}", tokens(prompt_tokens(record)), kind, status, record.error or UNKNOWN)
+    return (f"{record.phase}, {record.index}", tokens(prompt_tokens(record)), kind, status, words_of(record))
 
 
 def header_table(result: BenchResult) -> Element:

@@ -8,7 +8,27 @@ from longreach.units import format_bytes, format_duration, format_tokens
 
 _NICE_S = (
     *(factor * 10.0**power for power in range(-6, 0) for factor in (1, 2, 5)),
-    *(1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 18000.0, 36000.0),
+    *(
+        1.0,
+        2.0,
+        5.0,
+        10.0,
+        20.0,
+        30.0,
+        60.0,
+        120.0,
+        300.0,
+        600.0,
+        1200.0,
+        1800.0,
+        3600.0,
+        7200.0,
+        18000.0,
+        36000.0,
+        86400.0,
+        172800.0,
+        432000.0,
+    ),
 )
 _NICE_TOKENS = tuple(factor * 10.0**power for power in range(9) for factor in (1, 2, 5))
 _MAX_TICKS = 6
