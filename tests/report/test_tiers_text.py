@@ -2,11 +2,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.measure.tiers.test_notes import GPU as GPU_FIGURES
 from tests.measure.tiers.test_run import GOOD, SUBJECT, ScriptedRig, answering, refusing
 
 from longreach.cli.params import jsonable
+from longreach.measure.bench.statistics import describe
 from longreach.measure.tiers.run import TiersSettings, run_tiers
-from longreach.measure.tiers.values import Gain, TiersReport, VariantFigures
+from longreach.measure.tiers.values import Gain, RoundFigures, TierSet, TiersReport, VariantFigures
 from longreach.report.style import Paint
 from longreach.report.tiers_document import tiers_document
 from longreach.report.tiers_text import render_tiers
@@ -36,8 +38,30 @@ def test_variants_stand_side_by_side(report: TiersReport) -> None:
     (gpu,) = [line for line in shown(report) if line.startswith("gpu ") and "s (" in line]
     (cpu,) = [line for line in shown(report) if line.startswith("gpu+cpu ") and "s (" in line]
     assert gpu.split()[1:4] == ["1", "0", "0.0%"]
-    assert cpu.split()[-7:] == ["2.1", "s", "209", "ms", "209", "ms", "749"]
-    assert [line.split() for line in shown(report) if line.startswith("gpu+cpu  ")][1][:3] == ["gpu+cpu", "0", "9,000"]
+    assert cpu.split()[-3:] == ["2.2", "s", "749"]
+    rows = [line.split() for line in shown(report) if line.startswith("gpu+cpu  ")]
+    assert rows[1] == ["gpu+cpu", "2.1", "s", "209", "ms", "209", "ms"]
+    assert rows[2][:3] == ["gpu+cpu", "0", "9,000"]
+
+
+def test_the_widest_tables_fit_a_usual_terminal() -> None:
+    """1,000 requests and more, so that P99 has its interval, from all sources, with all rates."""
+    wide = replace(
+        GPU_FIGURES,
+        variant=TierSet(("gpu", "cpu", "disk"), "arc"),
+        ttft_s=describe([61.25 + number / 77 for number in range(2_000)]),
+        rounds=tuple(RoundFigures(number, 400, 125.0) for number in range(1, 9)),
+        hits_by_source=(("device", 10**8), ("disk", 10**8), ("host", 10**8)),
+        stored_bytes=123 * 10**12,
+        loaded_bytes=123 * 10**12,
+        reload_bytes_per_s=12.34e9,
+        disk_written_bytes=123 * 10**12,
+        disk_read_bytes=123 * 10**12,
+        prompt_tokens_per_s=123_456.0,
+    )
+    empty = run_tiers(SUBJECT, TiersSettings(), ScriptedRig(dict.fromkeys(SUBJECT.variants, refusing)))
+    lines = render_tiers(replace(empty, figures=(wide,), runs=()), Paint()).splitlines()
+    assert max(map(len, lines)) <= 120
 
 
 def test_what_failed_is_told_in_its_own_words(report: TiersReport) -> None:

@@ -10,6 +10,7 @@ from longreach.report.style import Paint, printable, table
 from longreach.units import format_bytes, format_count, format_duration, format_tokens
 
 _SOURCES = (("device", "GPU"), ("host", "CPU"), ("disk", "disk"), ("external_unspecified", "tiers"))
+_MOST_SENDS = 6  # of a prompt, that a line has room for
 _VERDICTS: dict[StepVerdict, tuple[str, str]] = {
     "keep": ("keep", "green"),
     "drop": ("drop", "red"),
@@ -26,7 +27,13 @@ def render_tiers(report: TiersReport, paint: Paint) -> str:
         "",
     ]
     if report.figures:
-        lines += [*_variants(report.figures), "", *_traffic(report.figures, report.device_type), ""]
+        lines += [
+            *_variants(report.figures),
+            "",
+            *_by_send(report.figures),
+            *_traffic(report.figures, report.device_type),
+            "",
+        ]
     for step in report.steps:
         lines += [*_step(step, paint), ""]
     for run in report.failures:
@@ -37,25 +44,12 @@ def render_tiers(report: TiersReport, paint: Paint) -> str:
 
 
 def _variants(figures: Sequence[VariantFigures]) -> list[str]:
-    """Waits by round and over all, with what was hit where."""
-    num_rounds = max((len(one.rounds) for one in figures), default=0)
-    rounds = range(1, num_rounds + 1) if 1 < num_rounds <= 5 else range(0)
-    header = (
-        "variant",
-        "runs",
-        "failed",
-        "hits",
-        "TTFT P50",
-        "TTFT P99",
-        *(f"send {n}" for n in rounds),
-        "prompt tokens/s",
-    )
-    rows = [header, *(_variant(one, rounds) for one in figures)]
-    return table(rows, frozenset(range(1, len(header))))
+    """Waits, and how much was hit. There is no room for the interval of P99; the document and the page have it."""
+    header = ("variant", "runs", "failed", "hits", "TTFT P50", "TTFT P99", "prompt tokens/s")
+    return table([header, *map(_variant, figures)], frozenset(range(1, len(header))))
 
 
-def _variant(one: VariantFigures, rounds: range) -> tuple[str, ...]:
-    waits = {item.round: item.ttft_mean_s for item in one.rounds}
+def _variant(one: VariantFigures) -> tuple[str, ...]:
     ttft = one.ttft_s
     return (
         one.variant.name,
@@ -63,10 +57,21 @@ def _variant(one: VariantFigures, rounds: range) -> tuple[str, ...]:
         str(one.num_failed),
         "-" if one.hit_share is None else f"{one.hit_share:.1%}",
         "-" if ttft is None else _with_interval(ttft.p50, ttft.p50_interval),
-        "-" if ttft is None else _with_interval(ttft.p99, ttft.p99_interval),
-        *("-" if number not in waits else format_duration(waits[number]) for number in rounds),
+        "-" if ttft is None else format_duration(ttft.p99),
         "-" if one.prompt_tokens_per_s is None else f"{one.prompt_tokens_per_s:,.0f}",
     )
+
+
+def _by_send(figures: Sequence[VariantFigures]) -> list[str]:
+    """Mean waits of the n-th send of each prompt, where there are several; with a blank line."""
+    sends = range(1, min(max(len(one.rounds) for one in figures), _MOST_SENDS) + 1)
+    if len(sends) < 2:
+        return []
+    rows = [("mean TTFT", *(f"send {number}" for number in sends))]
+    for one in figures:
+        waits = {item.round: format_duration(item.ttft_mean_s) for item in one.rounds}
+        rows.append((one.variant.name, *(waits.get(number, "-") for number in sends)))
+    return [*table(rows, frozenset(sends)), ""]
 
 
 def _with_interval(seconds: float, interval: Interval | None) -> str:
@@ -95,15 +100,12 @@ def _traffic(figures: Sequence[VariantFigures], device_type: str) -> list[str]:
 
 def _traffic_row(one: VariantFigures, sources: Sequence[str]) -> tuple[str, ...]:
     hits = None if one.hits_by_source is None else dict(one.hits_by_source)
-    reload = "-"
-    if one.reload_tokens_per_s is not None and one.reload_bytes_per_s is not None:
-        reload = f"{one.reload_tokens_per_s:,.0f} tokens/s, {format_bytes(one.reload_bytes_per_s)}/s"
     return (
         one.variant.name,
         *("-" if hits is None else format_tokens(hits.get(source, 0)) for source in sources),
         _bytes(one.stored_bytes),
         _bytes(one.loaded_bytes),
-        reload,
+        "-" if one.reload_bytes_per_s is None else f"{format_bytes(one.reload_bytes_per_s)}/s",
         _bytes(one.disk_written_bytes),
         _bytes(one.disk_read_bytes),
     )
@@ -126,7 +128,9 @@ def _step(step: TierStep, paint: Paint) -> Iterator[str]:
         paint,
     )
     if len(step.gain_by_round) > 1:
-        rounds = "  ".join(f"send {number}: {0.0 - 100 * gain:+.1f} %" for number, gain in step.gain_by_round[:6])
+        rounds = "  ".join(
+            f"send {number}: {0.0 - 100 * gain:+.1f} %" for number, gain in step.gain_by_round[:_MOST_SENDS]
+        )
         yield f"  time to first token by send: {rounds}"
 
 

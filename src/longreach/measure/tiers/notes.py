@@ -25,7 +25,7 @@ def notes_on(
         *_other_capacity(figures, planned_tokens),
         *_overflow(by_tiers.get(("gpu",))),
         *_overlap(by_tiers.get(("gpu",)), by_tiers.get(("gpu", "cpu"))),
-        *(note for one in by_tiers.values() for note in _break_even(by_tiers.get(("gpu",)), one)),
+        *(note for one in figures for note in _break_even(by_tiers.get(("gpu",)), one)),
         *_wear(by_tiers.get(("gpu", "cpu", "disk")), ssd_tbw_bytes),
         *(_granularity(figures) if is_hybrid else ()),
         *(_memory_copies(figures) if device_type == "cpu" else ()),
