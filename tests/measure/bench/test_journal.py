@@ -151,7 +151,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 )
 def test_another_run_is_not_continued(change: dict[str, object], what: str) -> None:
     wanted: BenchHeader = replace(HEADER, **change)  # type: ignore[arg-type] # each value is of its field's type
-    with pytest.raises(UsageError, match=f"its {what} is another"):
+    with pytest.raises(UsageError, match=f"{what} changed"):
         check_continues(HEADER, wanted, Path("run.jsonl"))
 
 

@@ -164,6 +164,22 @@ async def test_after_a_flood_prompts_come_back_from_outside_the_gpu(
     assert {record.output_tokens for record in flood} == {1}
 
 
+async def test_a_run_that_is_cut_off_while_it_evicts_floods_again(tmp_path: Path) -> None:
+    settings = BenchSettings(states=("cold", "evicted"), journal=tmp_path / "run.jsonl")
+    async with known_truth(TruthMode(cache_blocks=100, host_blocks=400, ttft_s=0.02)) as server:
+        workload = await build(server)
+        num_before = len(server.requests) + 4 + 6
+        task = asyncio.create_task(run_bench(target_of(server), settings, workload))
+        while len(server.requests) < num_before + 2:  # noqa: ASYNC110 - a server has no event to wait for
+            await asyncio.sleep(0.002)
+        task.cancel()
+        assert (await task).interrupted
+        result = await run_bench(target_of(server), replace(settings, resume=True), workload)
+    assert {record.proof for record in of_state(result, "evicted")} == {"proven"}
+    assert len(of_state(result, "evicted")) == 4
+    assert [phase.num_sent for phase in result.phases if phase.state == "flood"] == [6, 6]
+
+
 async def test_a_flood_that_is_too_small_is_found_out() -> None:
     async with known_truth(TruthMode(cache_blocks=400)) as server:
         result = await run(server, states=("cold", "evicted"), flood_tokens=300)
@@ -368,7 +384,7 @@ async def test_another_workload_does_not_continue_a_file(tmp_path: Path) -> None
     async with known_truth() as server:
         await run_bench(target_of(server), settings, await build(server))
         other = await build(server, replace(FOUR, input_tokens=301))
-        with pytest.raises(UsageError, match="its workload digest is another"):
+        with pytest.raises(UsageError, match="workload digest changed"):
             await run_bench(target_of(server), settings, other)
 
 

@@ -20,6 +20,7 @@ from longreach.measure.bench.values import (
     SCHEMA,
     BenchHeader,
     BenchResult,
+    Load,
     PhaseReport,
     RequestRecord,
     ServerSample,
@@ -169,7 +170,7 @@ def _check_header(document: Mapping[str, object], path: Path) -> None:
         raise InputFileError(f"{path} cannot be understood", "its header names no phase", _AGAIN)
 
 
-_MUST_AGREE = ("base_url", "model", "workload_digest", "num_requests", "api", "load")
+_MUST_AGREE = ("base_url", "model", "num_requests", "workload_digest", "api", "load")
 
 
 def check_continues(held: BenchHeader, wanted: BenchHeader, path: Path) -> None:
@@ -180,10 +181,19 @@ def check_continues(held: BenchHeader, wanted: BenchHeader, path: Path) -> None:
     for name in old:
         if old[name] != new[name] and not {old[name], new[name]} & {"", UNNAMED_MODEL}:
             raise UsageError(
-                f"{path} is not continued: its {name.replace('_', ' ')} is another",
-                f"it holds {old[name]}, and this run has {new[name]}",
+                f"{path} is not continued: {name.replace('_', ' ')} changed",
+                f"it holds {_say(old[name])}, and this run has {_say(new[name])}",
                 "run it with the options it was begun with, or write to another file with -o",
             )
+
+
+def _say(value: Hashable) -> str:
+    if isinstance(value, Load):
+        at_once = f", {value.concurrency} at once" if value.concurrency else ""
+        rate = f", {value.rate_per_s:g} a second" if value.rate_per_s else ""
+        stretched = f", times x{value.time_scale:g}" if value.time_scale != 1 else ""
+        return f"{value.arrivals}{at_once}{rate}{stretched}"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _identity(header: BenchHeader) -> dict[str, Hashable]:

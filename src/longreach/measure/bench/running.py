@@ -116,6 +116,16 @@ class Run:
     def _requests_of(self, phase: PhaseSpec) -> Sequence[WorkloadRequest]:
         return self._flood if phase.state == "flood" else self._plan.requests
 
+    def _left_of(self, spec: PhaseSpec) -> Sequence[WorkloadRequest]:
+        """What of a phase is to be sent. Of a run that is taken up again while something is still to be evicted, that is the
+        whole flood: what was cut off is in the cache again.
+        """
+        left = [request for request in self._requests_of(spec) if not self._log.has(spec.name, request.index)]
+        if spec.state != "flood" or not self._resumed_at_s or self._is_dead.is_set():
+            return left
+        evicted = next(phase for phase in self._log.header.phases if phase.state == "evicted")
+        return self._flood if self._left_of(evicted) else left
+
     def _tell(self, say: str = "") -> None:
         name = self._phase.spec.name if self._phase else ""
         self._on_event(self._tally.event("requests", self.clock() - self._resumed_at_s, name, say))
@@ -126,10 +136,9 @@ class Run:
             await asyncio.sleep(_TICK_S)
 
     async def _run_phase(self, spec: PhaseSpec, lag: LoopLagMeter) -> None:
-        left = [request for request in self._requests_of(spec) if not self._log.has(spec.name, request.index)]
-        for request in self._requests_of(spec):
-            if self._log.has(spec.name, request.index):
-                self._tally.add(self._log.records[spec.name, request.index], was_before=True)
+        left = self._left_of(spec)
+        for index in {request.index for request in self._requests_of(spec)} - {request.index for request in left}:
+            self._tally.add(self._log.records[spec.name, index], was_before=True)
         if not left:
             return
         before = None if self._is_dead.is_set() else await fetch_metrics(self._client)
