@@ -101,6 +101,16 @@ def test_compare_writes_a_page(longreach: Longreach, tmp_path: Path) -> None:
     assert "Comparison of two runs" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_a_page_never_replaces_results(longreach: Longreach, tmp_path: Path, command: str) -> None:
+    path = _write(tmp_path / "run.jsonl", cold_run(10))
+    code, _, err = longreach("bench", command, *[path] * (1 + (command == "compare")), "--html", path)
+    assert code == 2
+    assert "would replace the results" in err
+    assert "run-report.html" in err
+    assert Path(path).read_text(encoding="utf-8").startswith('{"kind":"header"')
+
+
 def test_files_that_hold_no_run_are_refused(longreach: Longreach, tmp_path: Path) -> None:
     good, missing = _write(tmp_path / "run.jsonl", cold_run(10)), str(tmp_path / "missing.jsonl")
     code, _, err = longreach("bench", "compare", good, missing)

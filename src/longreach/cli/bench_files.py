@@ -55,6 +55,7 @@ def compare(a: Path, b: Path, *, margin: float, html: Path | None, slo: str | No
     from longreach.report.bench_compare_text import render_comparison
 
     limits = _slo(slo)
+    refuse_to_replace(html, a, b)
     comparison = compare_runs(read_journal(a), read_journal(b), margin, limits)
     if html is not None:
         from longreach.cli.html_page import write_compare_page
@@ -82,12 +83,23 @@ def report(file: Path, *, html: Path | None, slo: str | None, as_json: bool) -> 
     from longreach.measure.bench.summary import summarise
 
     limits = _slo(slo)
+    refuse_to_replace(html, file)
     result = read_journal(file)
     summary = summarise(result, limits)
     if html is not None:
         write_html(html, result, summary)
     print_report(result, summary, as_json=as_json)
     return 1 if any(item.name in _GRAVE and item.verdict == "fail" for item in summary.checks) else 0
+
+
+def refuse_to_replace(page: Path | None, *results: Path) -> None:
+    """UsageError when the page would be written over results."""
+    if page is not None and page.resolve() in {path.resolve() for path in results}:
+        raise UsageError(
+            f"--html {page} would replace the results",
+            "they cannot be made from a page again",
+            f"--html {page.with_name(f'{page.stem}-report.html')}",
+        )
 
 
 def print_report(result: Any, summary: Any, *, as_json: bool) -> None:

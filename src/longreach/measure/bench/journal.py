@@ -14,6 +14,7 @@ from typing import BinaryIO, Self
 import orjson
 
 from longreach.errors import InputFileError, UsageError
+from longreach.host.files import read_bytes_up_to
 from longreach.measure.bench.log import Entry, Resumption, RunEnd, RunLog
 from longreach.measure.bench.reach import UNNAMED_MODEL
 from longreach.measure.bench.values import (
@@ -36,6 +37,8 @@ _SHAPES: Mapping[str, type[Entry]] = {
     "end": RunEnd,
 }
 _KINDS = {shape: kind for kind, shape in _SHAPES.items()}
+_MAX_BYTES = 4 * 2**30  # five million requests
+_NAME_IT = "name the file that `bench -o` wrote, or that it named on stderr"
 _AGAIN = "measure again: longreach bench TARGET -o FILE.jsonl"
 
 
@@ -126,9 +129,9 @@ def read_journal(path: Path) -> BenchResult:
 def read_log(path: Path) -> RunLog:
     """As `read_journal`, with what a continuation needs."""
     try:
-        *lines, torn = path.read_bytes().split(b"\n")
+        *lines, torn = read_bytes_up_to(path, _MAX_BYTES).split(b"\n")
     except OSError as error:
-        raise InputFileError(f"cannot read the results {path}", error.strerror or str(error), _AGAIN) from error
+        raise InputFileError(f"cannot read the results {path}", error.strerror or str(error), _NAME_IT) from error
     if not lines:
         raise InputFileError(f"{path} holds no results", f"it has no whole line ({len(torn)} bytes)", _AGAIN)
     first = _parse(lines[0], path, 1)
