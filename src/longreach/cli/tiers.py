@@ -105,8 +105,11 @@ class _Study:
 
     def write_winner(self, report: Any, path: Path) -> None:
         """The plan with the tiers that paid, where that was decided."""
-        if report.winner is None or report.interrupted:
-            click.echo(f"no plan is written to {path}: the comparison is not complete", err=True)
+        if not report.is_complete:
+            click.echo(
+                f"no plan is written to {path}: not every variant was measured; go on with -o {self.folder} --resume",
+                err=True,
+            )
             return
         from longreach.cli.plan_file import write_plan
         from longreach.measure.tiers.winning import winning_plan

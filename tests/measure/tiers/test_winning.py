@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.measure.tiers.test_run import GOOD, SUBJECT, Act, ScriptedRig, answering, refusing
+from tests.measure.tiers.test_run import GOOD, SUBJECT, Act, ScriptedRig, answering, refusing, stopped
 from tests.measure.tiers.tier_cases import planned
 
 from longreach.cli.plan_file import read_plan, write_plan
@@ -60,7 +60,12 @@ def test_the_choices_say_what_was_measured() -> None:
     assert "not one prompt token came from the disk tier" in choices[1].why
 
 
-def test_without_a_comparison_there_is_no_winning_plan() -> None:
-    report = run_tiers(SUBJECT, TiersSettings(), ScriptedRig(GOOD | {GPU: refusing}))
+@pytest.mark.parametrize(
+    "acts",
+    [{GPU: refusing}, {DISK: refusing}, {DISK: stopped}],
+    ids=["nothing to compare with", "a tier that did not start", "stopped early"],
+)
+def test_no_tier_is_left_out_without_a_verdict(acts: dict[TierSet, Act]) -> None:
+    report = run_tiers(SUBJECT, TiersSettings(), ScriptedRig(GOOD | acts))
     with pytest.raises(UsageError, match="no winning plan"):
         winning_plan(planned(disk="/kv"), report)

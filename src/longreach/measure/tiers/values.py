@@ -204,3 +204,8 @@ class TiersReport:
     def failures(self) -> tuple[TierRun, ...]:
         """Runs that did not come to an end."""
         return tuple(run for run in self.runs if run.failure is not None)
+
+    @property
+    def is_complete(self) -> bool:
+        """Every variant was measured as often as asked, so that a tier that is not kept was judged."""
+        return self.winner is not None and not self.interrupted and not self.failures

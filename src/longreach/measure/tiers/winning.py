@@ -23,11 +23,11 @@ _OUTCOMES: dict[StepVerdict, str] = {"keep": "kept", "drop": "left out", "not_en
 def winning_plan(plan: Plan, report: TiersReport) -> Plan:
     """The plan as it was measured best: the command, tiers and findings of one instance, and why, among its choices.
 
-    UsageError where nothing was decided.
+    UsageError where a tier would be left out without a verdict.
     """
     winner = report.winner
-    if winner is None:
-        raise UsageError("there is no winning plan", "no variant could be compared with the GPUs alone", "--resume")
+    if winner is None or not report.is_complete:
+        raise UsageError("there is no winning plan", "not every variant was measured", "-o FOLDER --resume")
     instance = next(item for item in plan.instances if item.name == report.instance)
     won = _with_tiers(instance, winner, plan.release)
     return replace(
