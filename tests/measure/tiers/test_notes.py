@@ -1,6 +1,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from longreach.measure.tiers.notes import notes_on
 from longreach.measure.tiers.values import RoundFigures, TierSet, VariantFigures
 
@@ -61,6 +63,14 @@ def test_an_engine_with_another_cache_than_planned_is_told() -> None:
 
     assert "gpu: the engine's GPU cache holds 4,096 tokens" in told(5_000)[0]
     assert "holds 4,096" not in told(4_096)[0]
+
+
+@pytest.mark.parametrize(("version", "is_told"), [("0.31.0", True), ("0.32.0+cpu", False), (None, False)])
+def test_an_engine_of_another_release_than_planned_is_told(version: str | None, is_told: bool) -> None:
+    told = notes_on(
+        [replace(GPU, engine_version=version)], is_hybrid=False, device_type="cuda", planned_release="0.32.0"
+    )
+    assert (f"measured on vLLM {version}, and the plan is for 0.32.0" in told) == is_told
 
 
 def test_a_cache_that_did_not_overflow_is_told() -> None:

@@ -45,6 +45,7 @@ def variant_figures(variant: TierSet, results: Sequence[BenchResult], places: Ma
         disk_written_bytes_per_s=_per_s(written, duration_s),
         block_size=next((server.block_size for server in servers if server.block_size), None),
         kv_capacity_tokens=next((server.kv_capacity_tokens for server in servers if server.kv_capacity_tokens), None),
+        engine_version=next((server.version for server in servers if server.version), None),
     )
 
 

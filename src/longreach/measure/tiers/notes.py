@@ -17,11 +17,13 @@ def notes_on(
     is_hybrid: bool,
     device_type: str,
     planned_tokens: int | None = None,
+    planned_release: str | None = None,
     ssd_tbw_bytes: int | None = None,
 ) -> tuple[str, ...]:
     """Overflow, overlap, wear and granularity as they were seen. `planned_tokens` is the GPU cache that prompts were made for."""
     by_tiers = {one.variant.tiers: one for one in reversed(figures)}
     return (
+        *_other_release(figures, planned_release),
         *_other_capacity(figures, planned_tokens),
         *_overflow(by_tiers.get(("gpu",))),
         *_overlap(by_tiers.get(("gpu",)), by_tiers.get(("gpu", "cpu"))),
@@ -30,6 +32,13 @@ def notes_on(
         *(_granularity(figures) if is_hybrid else ()),
         *(_memory_copies(figures) if device_type == "cpu" else ()),
     )
+
+
+def _other_release(figures: Sequence[VariantFigures], planned: str | None) -> Iterator[str]:
+    """A build's own suffix makes no other release: 0.32.0+cpu."""
+    found = sorted({one.engine_version for one in figures if one.engine_version})
+    if planned and any(version.partition("+")[0] != planned for version in found):
+        yield f"measured on vLLM {', '.join(found)}, and the plan is for {planned}"
 
 
 def _other_capacity(figures: Sequence[VariantFigures], planned_tokens: int | None) -> Iterator[str]:

@@ -161,6 +161,7 @@ class _Study:
                     figures,
                     is_hybrid=self.subject.is_hybrid,
                     device_type=self.subject.device_type,
+                    planned_release=self.subject.release,
                     planned_tokens=self.subject.sizing.gpu_capacity_tokens if self.subject.sizing else None,
                     ssd_tbw_bytes=self.settings.ssd_tbw_bytes,
                 ),

@@ -131,6 +131,7 @@ class VariantFigures:
     disk_written_bytes_per_s: float | None = None  # over the whole run, waiting included
     block_size: int | None = None
     kv_capacity_tokens: int | None = None
+    engine_version: str | None = None
 
     @property
     def hit_share(self) -> float | None:
