@@ -87,8 +87,9 @@ def _change(value: float) -> str:
 
 
 def _footer(comparison: RunComparison, paint: Paint) -> list[str]:
-    paired = any(item.paired for item in comparison.metrics)
-    how = "the same requests are compared with each other" if paired else "the runs sent different requests"
+    times = [item for item in comparison.metrics if item.unit != "share"]
+    pairs = "the same requests are compared with each other" if any(item.paired for item in times) else ""
+    how = pairs or ("the runs sent different requests" if times else "one of the runs answered nothing")
     margin = f"{100 * comparison.margin:g} %"
     lines = _wrapped(
         f"Changes are from A to B; {how}. All intervals together hold with 95 % (each with {comparison.level:.1%}). "

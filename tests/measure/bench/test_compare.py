@@ -213,3 +213,10 @@ def test_answers_that_are_shorter_are_said_to_be_less_work() -> None:
 def test_requests_that_took_no_time_have_no_rate() -> None:
     none = replace(_run(2), records=tuple(record(i, e2e_latency_s=0.0, sent_s=0.0) for i in range(30)))
     assert not any(metric.metric == "output_tokens_per_s" for metric in compare_runs(_run(1), none).metrics)
+
+
+def test_a_run_that_answered_nothing_is_worse() -> None:
+    dead = result(*(failed(index) for index in range(30)))
+    comparison = compare_runs(_run(1), dead)
+    assert [(m.metric, m.verdict) for m in comparison.metrics] == [("success_rate", "worse")]
+    assert comparison.verdict == "worse"

@@ -30,9 +30,9 @@ _ABOUT_AS_LONG = 0.01
 def compare_runs(
     a: BenchResult, b: BenchResult, margin: float = DEFAULT_MARGIN, slo: Slo | None = None
 ) -> RunComparison:
-    """Figure by figure. UsageError when the two have no time in common."""
+    """Figure by figure. UsageError when the two have none in common; a run that answered nothing has its failures."""
     samples = common_samples(a, b, slo)
-    if not any(sample.unit == "s" for sample in samples):
+    if not samples or not set(states_of(a)) & set(states_of(b)):
         raise UsageError(
             "the two runs have no figure in common",
             f"A answered {_answered(a)}, B {_answered(b)}",
