@@ -59,6 +59,12 @@ def test_labels_that_an_older_release_lacks_are_none() -> None:
     )
 
 
+@pytest.mark.parametrize("label", ["nan", "inf", "-inf", "1e400", "", "many"])
+def test_a_label_that_is_no_number_is_none(label: str) -> None:
+    (cache,) = parse_metrics(f'vllm:cache_config_info{{block_size="{label}",kv_cache_size_tokens="{label}"}} 1.0').cache
+    assert (cache.block_size, cache.kv_cache_size_tokens) == (None, None)
+
+
 def test_an_absent_family_is_none_not_zero() -> None:
     metrics = parse_metrics("vllm:num_requests_running 0\n")
     assert metrics == EngineMetrics(num_running=0.0)

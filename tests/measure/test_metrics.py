@@ -36,3 +36,11 @@ def test_absent_families_stay_unknown_and_empty_sources_are_left_out() -> None:
 
 def test_restarted_engine_has_no_difference() -> None:
     assert count_request(BEFORE, EngineMetrics(num_finished=1.0)) is None
+
+
+@pytest.mark.parametrize("count", [float("nan"), float("inf"), 1e30])
+def test_what_is_no_count_is_unknown(count: float) -> None:
+    after = EngineMetrics(num_finished=5.0, num_preemptions=count, cached_tokens_by_source=(("device", count),))
+    counters = count_request(EngineMetrics(num_finished=4.0, num_preemptions=0.0), after)
+    assert counters is not None
+    assert (counters.preemptions, counters.hits_by_source) == (None, ())

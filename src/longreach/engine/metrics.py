@@ -85,6 +85,9 @@ class EngineMetrics:
         return 1 + self.num_accepted_tokens / self.num_drafts
 
 
+_LARGEST = 2**63
+
+
 def parse_metrics(text: str) -> EngineMetrics:
     """Read a page; of a field's names the newest that the page has counts. Never fails: what is absent is None."""
     by_name: dict[str, list[Sample]] = defaultdict(list)
@@ -155,11 +158,12 @@ def _read_cache_config(sample: Sample) -> CacheConfig:
 
 
 def _number(text: str | None) -> float | None:
-    """A label's number; None for a missing label and for the text `None`."""
+    """A label's number; None for a missing label, for the text `None`, and for what measures nothing (`nan`, `inf`)."""
     try:
-        return None if text is None else float(text)
+        number = float(text or "")
     except ValueError:
         return None
+    return number if abs(number) < _LARGEST else None
 
 
 def _whole(text: str | None) -> int | None:

@@ -10,6 +10,7 @@ from longreach.measure.verify_report import Counters
 
 _SETTLE_S = 2.0  # vLLM counts a request just after it has sent the last chunk
 _POLL_S = 0.05
+_NO_COUNT = 2**53
 
 
 async def fetch_metrics(client: Client) -> EngineMetrics | None:
@@ -66,10 +67,10 @@ def _num_finished(metrics: EngineMetrics) -> float:
 
 
 def whole(value: float | None) -> int | None:
-    """A count as an integer."""
-    return None if value is None else round(value)
+    """A count as an integer; None also for what counts nothing, as NaN."""
+    return round(value) if value is not None and abs(value) < _NO_COUNT else None
 
 
 def list_sources(by_source: BySource | None) -> tuple[tuple[str, int], ...]:
     """The sources that count anything."""
-    return tuple((source, round(tokens)) for source, tokens in by_source or () if tokens)
+    return tuple((source, count) for source, tokens in by_source or () if (count := whole(tokens)))

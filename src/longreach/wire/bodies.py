@@ -13,6 +13,7 @@ ExtraFields = Mapping[str, object]
 """Sampling parameters and other body fields passed through as they are (`temperature`, `chat_template_kwargs`, ...)."""
 
 _MAX_QUOTED = 200  # characters
+_NO_LENGTH = 2**53  # tokens
 _OURS = frozenset(
     {"model", "messages", "prompt", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n"}
 )
@@ -77,7 +78,7 @@ def _served_model(entry: Mapping[str, object]) -> ServedModel:
     length, root = entry.get("max_model_len"), entry.get("root")
     return ServedModel(
         model_id=str(entry.get("id")),
-        max_model_len=length if isinstance(length, int) else None,
+        max_model_len=length if isinstance(length, int) and 0 < length < _NO_LENGTH else None,
         root=root if isinstance(root, str) else None,
     )
 

@@ -12,6 +12,8 @@ from longreach.wire.documents import parse_json
 from longreach.wire.refusals import ApiError, parse_error_object
 from longreach.wire.sse import SseEvent
 
+_NO_COUNT = 2**53
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
@@ -172,10 +174,13 @@ def _text(value: object) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
+    """None also for what counts nothing: below zero, or beyond what a file of results can hold."""
     if (
         isinstance(value, float) and value.is_integer()
     ):  # JSON does not tell 100 from 100.0, and some servers write this
-        return int(value)
+        value = int(value)
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if 0 <= value < _NO_COUNT else None
     raise TypeError(f"a whole number was expected, not {value!r}")

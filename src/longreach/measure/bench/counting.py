@@ -38,7 +38,7 @@ def report_phase(count: PhaseCount, before: EngineMetrics | None, after: EngineM
         change = delta(before, after)
     except EngineError:
         return bare  # restarted meanwhile: the counters say nothing
-    num_finished = round(change.num_finished or 0)
+    num_finished = whole(change.num_finished) or 0
     ours_alone = count.num_ok <= num_finished <= count.num_ok + count.num_broken
     return PhaseReport(
         name=bare.name,
