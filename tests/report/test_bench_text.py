@@ -10,6 +10,7 @@ from tests.report.bench_examples import comparison, three_states, three_states_s
 
 from longreach.measure.bench.compare import compare_runs
 from longreach.measure.bench.summary import summarise
+from longreach.measure.bench.summary_values import Slo
 from longreach.measure.bench.values import BenchResult, Load
 from longreach.report.bench_compare_text import render_comparison
 from longreach.report.bench_text import render_bench
@@ -111,3 +112,20 @@ def test_words_of_others_move_no_cursor_and_long_names_are_wrapped() -> None:
     assert "\x1b" not in text
     assert "\x07" not in text
     assert max(map(len, text.splitlines())) <= 93  # the checklist's evidence is indented by its mark
+
+
+def test_a_goodput_that_cannot_be_told_is_no_number() -> None:
+    run = result(*(record(index, output_tokens=None, itl_s=None) for index in range(10)))
+    text = render_bench(run, summarise(run, Slo(itl_s=0.1)), Paint())
+    assert "goodput within ITL 100 ms cannot be told: the server does not count the tokens of 10 requests" in text
+
+
+def test_so_few_requests_that_nothing_can_be_said_are_told_what_would_be_the_least() -> None:
+    text = render_comparison(compare_runs(result(record()), result(record(ttft_s=1.0))), Paint())
+    assert "TTFT cold mean at least 8, TTFT cold P50 at least 10" in text
+
+
+def test_a_run_that_failed_altogether_has_no_rates_and_no_intervals() -> None:
+    text = _plain(result(failed(0), failed(1)))
+    assert "requests/s" not in text
+    assert "second lines" not in text

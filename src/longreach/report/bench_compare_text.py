@@ -105,11 +105,16 @@ def _advice(comparison: RunComparison, paint: Paint) -> list[str]:
     undecided = [item for item in comparison.metrics if item.verdict == "not_enough_data"]
     if not undecided:
         return []
-    needed = [
-        f"{name_metric(item)} {f'{item.num_needed:,}' if item.num_needed else 'cannot be said'}" for item in undecided
-    ]
+    needed = [f"{name_metric(item)} {write_needed(item)}" for item in undecided]
     now = min(min(item.num_a, item.num_b) for item in undecided)
     return ["", *_wrapped(f"Requests a run that would do (now {now:,}): {', '.join(needed)}.", paint)]
+
+
+def write_needed(item: MetricComparison) -> str:
+    """`342`; `at least 8` where there is no interval yet to tell from."""
+    if item.num_needed is None:
+        return "cannot be said"
+    return f"{'' if item.interval else 'at least '}{item.num_needed:,}"
 
 
 def _wrapped(text: str, paint: Paint) -> list[str]:

@@ -31,8 +31,9 @@ def time_table(summary: BenchSummary, paint: Paint) -> list[str]:
         return []
     cells = [line for name, values in measured for line in _time_rows(name, values)]
     lines = table([("", "n", "mean", "P50", "P90", "P99", "max"), *cells], frozenset(range(1, 7)))
+    has_intervals = any(not cell[0] for cell in cells)
     note = "  second lines: 95 % intervals, where the number of requests carries one"
-    return [*_mixed(summary, paint), *_dim_intervals(lines, paint), paint(note, "dim")]
+    return [*_mixed(summary, paint), *_dim_intervals(lines, paint), *([paint(note, "dim")] if has_intervals else [])]
 
 
 def _mixed(summary: BenchSummary, paint: Paint) -> list[str]:

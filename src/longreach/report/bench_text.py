@@ -11,6 +11,7 @@ from longreach.report.style import Paint, printable
 from longreach.units import format_count, format_duration, format_tokens
 
 _MAX_ERRORS = 5
+UNCOUNTED = "the server does not count the tokens"
 SURVIVORS = "Times are of answered requests alone: a server that fails its slow requests looks faster than it is."
 _FORECAST = {
     "ttft_cold_s": "first token, cold",
@@ -72,7 +73,7 @@ def _rates(summary: BenchSummary) -> list[str]:
         ("tokens/s of prompts", summary.prompt_tokens_per_s),
         ("requests/s", summary.requests_per_s),
     )
-    known = [f"{value:,.{1 if value >= 1 else 3}f} {what}" for what, value in rows if value is not None]
+    known = [f"{value:,.1f} {what}" if value >= 1 else f"{value:.3g} {what}" for what, value in rows if value]
     return [f"  {', '.join(known)}"] if known else []
 
 
@@ -83,6 +84,9 @@ def _goodput(summary: BenchSummary, paint: Paint) -> list[str]:
     slo = goodput.slo
     limits = (("TTFT", slo.ttft_s), ("ITL", slo.itl_s), ("E2E", slo.e2e_latency_s))
     within = ", ".join(f"{name} {format_duration(limit)}" for name, limit in limits if limit is not None)
+    if goodput.num_unknown:
+        untold = format_count(goodput.num_unknown, "request")
+        return _wrapped(f"goodput within {within} cannot be told: {UNCOUNTED} of {untold}", paint)
     sure = f" ({_percent(goodput.share_interval)})" if goodput.share_interval else ""
     return _wrapped(
         f"goodput {goodput.share:.1%}{sure} within {within}: {goodput.requests_per_s:.3g} requests/s", paint

@@ -84,3 +84,13 @@ def test_goodput_counts_what_failed_as_not_met() -> None:
     few = compute_goodput(records[:3], Slo(), 0.0)
     assert few is not None
     assert (few.share_interval, few.requests_per_s) == (None, 0.0)
+
+
+def test_goodput_of_what_is_not_counted_is_no_share() -> None:
+    records = [record(0), *(record(index, output_tokens=None, itl_s=None) for index in range(1, 10))]
+    goodput = compute_goodput(records, Slo(ttft_s=5.0, itl_s=0.2), 20.0)
+    assert goodput is not None
+    assert (goodput.num_met, goodput.num_unknown, goodput.share_interval) == (1, 9, None)
+    slow = compute_goodput(records, Slo(ttft_s=1.0, itl_s=0.2), 20.0)
+    assert slow is not None
+    assert (slow.num_met, slow.num_unknown) == (0, 0)

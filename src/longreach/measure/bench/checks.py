@@ -8,6 +8,7 @@ from longreach.measure.bench.cache_checks import check_answers, check_evicted, c
 from longreach.measure.bench.selection import answered, known, words_of
 from longreach.measure.bench.values import BenchResult
 from longreach.measure.verify_report import ChecklistItem
+from longreach.units import format_count
 
 
 def check_run(result: BenchResult) -> tuple[ChecklistItem, ...]:
@@ -79,6 +80,6 @@ def _check_outputs(result: BenchResult) -> ChecklistItem | None:
     ended = all((r.output_tokens or 0) < r.wanted_output_tokens and r.finish_reason != "length" for r in other)
     least, most = (end(r.output_tokens or 0 for r in other) for end in (min, max))
     how = "ended by themselves" if ended else "differ"
-    tokens = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    evidence = f"{len(other)} of {len(records)} {how}, with {tokens} tokens"
+    tokens = format_count(most, "token") if least == most else f"{least:,} to {most:,} tokens"
+    evidence = f"{len(other)} of {len(records)} {how}, with {tokens}"
     return ChecklistItem(name, title, "cannot_tell" if ended else "fail", evidence)

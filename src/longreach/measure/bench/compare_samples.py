@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from longreach.measure.bench.compare_values import Unit
 from longreach.measure.bench.selection import busy_time_s, known, states_of
-from longreach.measure.bench.slo import judge
+from longreach.measure.bench.slo import is_unknown, judge
 from longreach.measure.bench.statistics import (
     Estimate,
     compute_figure,
@@ -177,7 +177,7 @@ def _shares(a: BenchResult, b: BenchResult, slo: Slo | None) -> Iterator[Sample]
         return
     if not all(record.ok for record in (*a.counted, *b.counted)):
         yield _share("success_rate", a, b, lambda record: record.ok)
-    if slo is not None:
+    if slo is not None and not any(is_unknown(record, slo) for record in (*a.counted, *b.counted)):
         yield _share("goodput", a, b, lambda record: judge(record, slo))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from longreach.errors import UsageError
 from longreach.measure.bench.statistics import MIN_SAMPLES, proportion_interval
@@ -59,6 +60,11 @@ def judge(record: RequestRecord, slo: Slo) -> bool:
     return record.ok and all(limit is None or (took is not None and took <= limit) for took, limit in pairs)
 
 
+def is_unknown(record: RequestRecord, slo: Slo) -> bool:
+    """Within all limits but that of ITL, which cannot be told: the server does not count the tokens."""
+    return slo.itl_s is not None and _itl_at_most_s(record) is None and judge(record, replace(slo, itl_s=None))
+
+
 def _itl_at_most_s(record: RequestRecord) -> float | None:
     """None where the tokens are not counted. One token has no time between tokens; where all came in one piece, it is at most
     what the rest of the answer took.
@@ -70,14 +76,19 @@ def _itl_at_most_s(record: RequestRecord) -> float | None:
 
 
 def compute_goodput(records: Sequence[RequestRecord], slo: Slo, duration_s: float) -> Goodput | None:
-    """Of all requests that ended, failed ones included; None of none."""
+    """Of all requests that ended, failed ones included; None of none. An interval of a share that lacks some would claim too
+    much.
+    """
     if not records:
         return None
     num_met = sum(judge(record, slo) for record in records)
+    num_unknown = sum(is_unknown(record, slo) for record in records)
+    is_sure = len(records) >= MIN_SAMPLES and not num_unknown
     return Goodput(
         slo=slo,
         num_met=num_met,
         share=num_met / len(records),
-        share_interval=proportion_interval(num_met, len(records)) if len(records) >= MIN_SAMPLES else None,
+        share_interval=proportion_interval(num_met, len(records)) if is_sure else None,
         requests_per_s=num_met / duration_s if duration_s > 0 else 0.0,
+        num_unknown=num_unknown,
     )

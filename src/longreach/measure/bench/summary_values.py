@@ -72,6 +72,9 @@ class Goodput:
     share: float
     share_interval: Interval | None
     requests_per_s: float
+    num_unknown: int = (
+        0  # answered, and within or beyond the limit of ITL: their tokens are not counted. `share` lacks them
+    )
 
 
 @dataclass(frozen=True, slots=True)

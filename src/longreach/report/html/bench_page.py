@@ -46,6 +46,6 @@ def _main_figures(summary: BenchSummary) -> Iterator[tuple[str, str, str]]:
         yield "ITL, P50", duration(summary.itl_s.p50), interval(summary.itl_s.p50_interval)
     if summary.output_tokens_per_s is not None:
         yield "Output", rate(summary.output_tokens_per_s, "").strip(), "tokens/s, all requests together"
-    if summary.goodput:
+    if summary.goodput and not summary.goodput.num_unknown:
         within = f"{counted(summary.goodput.num_met, 'request')} within every limit"
         yield "Goodput", percent(summary.goodput.share), within

@@ -8,11 +8,13 @@ from longreach.measure.bench.summary_values import (
     BenchSummary,
     Distribution,
     ForecastComparison,
+    Goodput,
     Interval,
     StateSummary,
 )
 from longreach.measure.bench.values import BenchResult, RequestRecord
 from longreach.measure.verify_report import Verdict
+from longreach.report.bench_text import UNCOUNTED
 from longreach.report.html.elements import Content, element, table
 from longreach.report.html.figures import UNKNOWN, counted, duration, interval, percent, rate, tokens
 from longreach.report.html.page import word
@@ -82,14 +84,21 @@ def _figure(value: float, bounds: Interval | None) -> Element:
     return element("span", duration(value), *below)
 
 
+def _goodput_text(met: Goodput | None) -> str:
+    if met is None:
+        return ""
+    shares = "" if met.share_interval is None else _shares_text(met.share_interval)
+    if met.num_unknown:
+        return f"cannot be told: {UNCOUNTED} of {counted(met.num_unknown, 'request')}"
+    return f"{percent(met.share)}{shares}, {rate(met.requests_per_s, 'requests/s')}"
+
+
 def _rate_table(summary: BenchSummary) -> Element:
-    met = summary.goodput
-    shares = "" if met is None or met.share_interval is None else _shares_text(met.share_interval)
     rows = [
         ("output", rate(summary.output_tokens_per_s, "tokens/s")),
         ("prompt", rate(summary.prompt_tokens_per_s, "tokens/s")),
         ("requests", rate(summary.requests_per_s, "requests/s")),
-        ("goodput", "" if met is None else f"{percent(met.share)}{shares}, {rate(met.requests_per_s, 'requests/s')}"),
+        ("goodput", _goodput_text(summary.goodput)),
         ("accepted draft tokens", "" if summary.acceptance_rate is None else percent(summary.acceptance_rate)),
         ("tokens a step", "" if summary.mean_acceptance_length is None else f"{summary.mean_acceptance_length:.2f}"),
         ("preemptions", "" if summary.num_preemptions is None else f"{summary.num_preemptions:,}"),

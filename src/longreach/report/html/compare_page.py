@@ -4,7 +4,7 @@ from xml.etree.ElementTree import Element
 
 from longreach.measure.bench.compare_values import MetricComparison, RunComparison
 from longreach.measure.verify_report import Verdict
-from longreach.report.bench_compare_text import HONESTY, name_metric, write_figure
+from longreach.report.bench_compare_text import HONESTY, name_metric, write_figure, write_needed
 from longreach.report.html.colours import BAD, DOUBT, GOOD, SERIES, Colour
 from longreach.report.html.elements import Content, table
 from longreach.report.html.page import Headline, notes, plot_section, render_page, section, word
@@ -80,7 +80,7 @@ def _row(item: MetricComparison) -> tuple[Content, ...]:
 
 def _needed(comparison: RunComparison) -> list[str]:
     return [
-        f"{name_metric(item)}: {item.num_needed:,} requests a run would do, now {min(item.num_a, item.num_b):,}."
+        f"{name_metric(item)}: {write_needed(item)} requests a run would do, now {min(item.num_a, item.num_b):,}."
         for item in comparison.metrics
         if item.verdict == "not_enough_data" and item.num_needed
     ]
