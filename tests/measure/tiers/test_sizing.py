@@ -75,6 +75,8 @@ def test_prompts_overflow_every_replica() -> None:
 def test_a_prompt_that_cannot_be_served_is_refused() -> None:
     with pytest.raises(UsageError, match="do not fit"):
         sized(SizingWish(prompt_tokens=131_072))
+    with pytest.raises(UsageError, match="answers of 131,072 tokens do not fit"):
+        sized(SizingWish(output_tokens=131_072))
 
 
 def test_without_a_known_capacity_the_user_has_to_say() -> None:

@@ -15,7 +15,7 @@ from longreach.launch.up import UpSettings, up
 from longreach.launch.up_events import LaunchEvent
 from longreach.measure.bench.events import OnBenchEvent
 from longreach.measure.bench.journal import read_journal
-from longreach.measure.bench.prepare import prepare_workload
+from longreach.measure.bench.prepare import outline_wish, prepare_workload
 from longreach.measure.bench.run import run_bench
 from longreach.measure.bench.settings import BenchSettings, BenchTarget
 from longreach.measure.bench.values import BenchResult, Load
@@ -70,8 +70,8 @@ class EngineRig:
         if isinstance(source, Path):
             self._workload = read_workload(source)
             self._check_lengths(self._workload)
-        elif isinstance(source.source, TraceSource) and not source.source.path.is_file():
-            raise InputFileError(f"there is no trace {source.source.path}", "it is no file", "--trace FILE")
+        elif isinstance(source.source, TraceSource):
+            outline_wish(source)  # raises what it would raise beside the first engine
         if not self.resume and any(self.folder.glob("*.jsonl")):
             fix = "--resume to go on with them, or another folder: -o FOLDER"
             raise UsageError(f"{self.folder} holds results", "results are never overwritten", fix)

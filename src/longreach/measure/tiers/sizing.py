@@ -128,6 +128,12 @@ def _notes(distinct: int, gpu: int, cpu: PlannedTier | None) -> tuple[str, ...]:
 def _prompt_tokens(instance: InstancePlan, wish: SizingWish, gpu: int) -> int:
     """The wished length, or the plan's mean prompt, shortened so that it takes several to fill the GPUs."""
     longest = instance.max_model_len - wish.output_tokens
+    if longest < 1:
+        raise UsageError(
+            f"answers of {format_tokens(wish.output_tokens)} tokens do not fit '{instance.name}'",
+            f"its longest request is {format_tokens(instance.max_model_len)} tokens, prompt and answer",
+            "--output-tokens 16",
+        )
     if wish.prompt_tokens is None:
         mean = min((speed.prompt_tokens for speed in instance.speed), default=longest)
         return max(min(mean, longest, gpu // _PROMPTS_IN_GPU), 1)
