@@ -19,7 +19,7 @@ from longreach.measure.bench.settings import BenchSettings, BenchTarget
 from longreach.measure.bench.values import BenchResult, Load, RequestRecord
 from longreach.measure.target import ExpectedServer
 from longreach.measure.workload.values import Workload
-from longreach.measure.workload.wishes import ConversationSource, SyntheticSource, WorkloadWish
+from longreach.measure.workload.wishes import ConversationSource, SyntheticSource, TextSource, WorkloadWish
 
 FOUR = SyntheticSource(num_requests=4, input_tokens=300, output_tokens=8)
 
@@ -277,6 +277,12 @@ async def test_a_server_that_was_never_there_fails_everything(unused_tcp_port_ur
     assert [record.error_kind for record in result.records] == ["unreachable"] * 6
     assert {record.wanted_prompt_tokens for record in result.records} == {300}
     assert len(result.counted) == result.num_wanted == 6
+
+
+async def test_text_for_nobody_names_the_server_not_the_tokenizer(unused_tcp_port_url: str, tmp_path: Path) -> None:
+    target, wish = BenchTarget(unused_tcp_port_url), WorkloadWish(TextSource(tmp_path, 8))
+    with pytest.raises(ServerError, match="the server does not answer"):
+        await prepare_workload(target, BenchSettings(), wish, lambda _: None)
 
 
 async def test_a_server_that_hangs_up_on_every_other_question_is_measured_all_the_same() -> None:

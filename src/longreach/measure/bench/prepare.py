@@ -75,6 +75,9 @@ async def _build(wish: WorkloadWish, learned: LearnedCounting, on_event: OnBench
 
 async def _outline(wish: WorkloadWish, tokenizer_name: str | None, reason: str) -> Workload:
     outline = outline_wish(wish)
+    if outline is None and tokenizer_name is None:
+        why = f"{reason}; without a tokenizer nothing is known of what would be sent"
+        raise ServerError("the server does not answer", why, "check its address and that it runs", "unreachable")
     if outline is None:
         counting = Counting(await asyncio.to_thread(read_tokenizer, tokenizer_name or ""))
         return replace(await build_workload(wish, counting), nobody=reason, digest="")
