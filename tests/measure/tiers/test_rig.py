@@ -34,11 +34,12 @@ def rig_in(
     *,
     resume: bool = True,
     cpu_gib: int = 200,
+    disk: str | None = None,
     seed: str = "seed",
     source: Path | WorkloadWish | None = None,
 ) -> EngineRig:
     """No engine is to be found: a run that is not taken over fails."""
-    plan = planned(cpu=cpu_gib * 2**30)
+    plan = planned(cpu=cpu_gib * 2**30, disk=disk)
     ground = Ground(
         instance=plan.instances[0],
         release=get_release(plan.release),
@@ -134,6 +135,15 @@ def test_a_results_folder_that_cannot_be_is_refused_before_a_start(tmp_path: Pat
     (tmp_path / "file").touch()
     with pytest.raises(InputFileError, match="no results can be written"):
         rig_in(tmp_path / "file").begin()
+
+
+def test_a_disk_tier_that_cannot_be_is_refused_before_a_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputFileError, match="no folder for the disk tier"):
+        rig_in(tmp_path / "runs", disk=str(tmp_path / "file")).begin()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    rig_in(tmp_path / "runs", disk=str(tmp_path / "kv")).begin()
+    assert not (tmp_path / "kv").exists()
 
 
 def test_a_workload_that_is_not_there_or_too_long_is_refused_before_a_start(tmp_path: Path) -> None:

@@ -84,7 +84,11 @@ class EngineRig:
             )
 
     def begin(self) -> None:
-        """Make the results folder, and note what is compared. InputFileError where that cannot be."""
+        """Make the results folder, and note what is compared. InputFileError where that, or a folder for the disk tier, cannot
+        be.
+        """
+        with self._disk_folder("check"):
+            pass
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / _ASKED_FILE).write_text(self._asked(), encoding="utf-8")
@@ -148,14 +152,21 @@ class EngineRig:
 
     @contextlib.contextmanager
     def _disk(self, variant: TierSet, repeat: int) -> Iterator[str | None]:
-        offload = self.ground.instance.options.offload
-        if "disk" not in variant.tiers or offload is None or offload.disk_path is None:
+        if "disk" not in variant.tiers:
             yield None
             return
-        ground, name = self.ground, f"{self.ground.name_of(variant)}-{repeat}"
-        with fresh_folder(
-            Path(offload.disk_path), name, wanted_bytes=ground.disk_bytes_wanted, keep=ground.keeps_disk
-        ) as folder:
+        with self._disk_folder(f"{variant.slug}-{repeat}", keep=self.ground.keeps_disk) as folder:
+            yield folder
+
+    @contextlib.contextmanager
+    def _disk_folder(self, name: str, *, keep: bool = False) -> Iterator[str | None]:
+        """None without a disk tier."""
+        ground, offload = self.ground, self.ground.instance.options.offload
+        if offload is None or offload.disk_path is None:
+            yield None
+            return
+        root, full_name = Path(offload.disk_path), f"{ground.deployment}-{name}"
+        with fresh_folder(root, full_name, wanted_bytes=ground.disk_bytes_wanted, keep=keep) as folder:
             yield str(folder)
 
     def _command(self, variant: TierSet, disk_path: str | None) -> ServeCommand:
