@@ -98,6 +98,7 @@ def test_results_are_never_overwritten(path: Path) -> None:
         (b"[1]\n", "holds no results of a benchmark"),
         (b'{"kind":"request","schema":1}\n', "cannot be understood"),
         (b'{"kind":"header","schema":"longreach/bench/9"}\n', "of a version that is not read"),
+        (b'{"kind":"header","schema":"longreach/workload/1"}\n', "holds no results of a benchmark"),
         (b'{"kind":"sample","at_s":1,"num_running":1,"num_waiting":0,"kv_cache_usage":0}\n', "holds no results of a"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longreach.measure.bench import resampling
 from longreach.measure.bench.statistics import (
     Estimate,
     describe,
@@ -207,3 +208,19 @@ def test_a_sure_interval_is_wider() -> None:
     usual, sure = (relative_difference(a, b, level=level).interval or (0, 0) for level in (0.95, 0.995))
     ratio = (sure[1] - sure[0]) / (usual[1] - usual[0])
     assert ratio == pytest.approx(NormalDist().inv_cdf(0.9975) / NormalDist().inv_cdf(0.975), rel=0.12)
+
+
+def test_means_of_large_samples_are_drawn_from_the_normal_as_resamples_would_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(3)
+    sample = rng.lognormal(0, 0.8, 30_000)
+    a: list[float] = sample.tolist()
+    b: list[float] = (sample * rng.normal(1.02, 0.1, 30_000)).tolist()
+    drawn = describe(a).mean_interval, relative_difference(a, b, paired=True).interval
+    monkeypatch.setattr(resampling, "_NORMAL_FROM", 10**9)
+    resampled = describe(a).mean_interval, relative_difference(a, b, paired=True).interval
+    for fast, slow in zip(drawn, resampled, strict=True):
+        assert fast is not None
+        assert slow is not None
+        assert fast == pytest.approx(slow, abs=0.15 * (slow[1] - slow[0]))

@@ -164,8 +164,11 @@ def _parse(line: bytes, path: Path, number: int) -> Entry:
 
 
 def _check_header(document: Mapping[str, object], path: Path) -> None:
-    if document.get("schema") != SCHEMA:
-        why = f"its schema is {document.get('schema')!r:.40}, not {SCHEMA!r}"
+    schema = document.get("schema")
+    if not str(schema).startswith(SCHEMA.rpartition("/")[0]):
+        raise InputFileError(f"{path} holds no results of a benchmark", f"its schema is {schema!r:.40}", _NAME_IT)
+    if schema != SCHEMA:
+        why = f"its schema is {schema!r:.40}, not {SCHEMA!r}"
         raise InputFileError(
             f"{path} is of a version that is not read", why, f"{_AGAIN}, or read it with the longreach that wrote it"
         )

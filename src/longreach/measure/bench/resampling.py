@@ -13,6 +13,7 @@ Array = NDArray[np.float64]
 
 SHARES: dict[Figure, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _NUM_RESAMPLES = 4000
+_NORMAL_FROM = 20_000  # means of more resampled values are normal to within what 4,000 of them can show
 _FEWEST_RESAMPLES = 1000  # of large samples, whose replicates are all but normal
 _MAX_DRAWN = 2**23
 _MAX_CELLS = 2**20  # drawn at a time: 8 MiB
@@ -36,6 +37,8 @@ def _tail(num_samples: int, level: float) -> float:
 def replicate(ordered: Array, figure: Figure, rng: np.random.Generator) -> Array:
     """The figure of every resample of a sorted sample."""
     if figure == "mean":
+        if len(ordered) > _NORMAL_FROM:
+            return rng.normal(ordered.mean(), ordered.std() / sqrt(len(ordered)), _NUM_RESAMPLES)
         return np.concatenate([ordered[drawn].mean(axis=1) for drawn in _draws(len(ordered), rng)])
     return _order_statistics(ordered, SHARES[figure], rng)
 
@@ -61,6 +64,9 @@ def equally_many(of_a: Array, of_b: Array) -> tuple[Array, Array]:
 
 def replicate_pairs(a: Array, b: Array, figure: Figure, rng: np.random.Generator) -> tuple[Array, Array]:
     """The figure of both samples, resampled by the same indices."""
+    if figure == "mean" and len(a) > _NORMAL_FROM:
+        means = rng.multivariate_normal([a.mean(), b.mean()], np.cov(a, b, ddof=0) / len(a), _NUM_RESAMPLES)
+        return means[:, 0], means[:, 1]
 
     def of(sample: Array) -> Array:
         return np.asarray(sample.mean(axis=1) if figure == "mean" else np.quantile(sample, SHARES[figure], axis=1))
