@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchResult
+from longreach.report.bench_tables import STATE_WORDS
 from longreach.report.html.bench_tables import bench_tables, check_table, failure_tables, forecast_table, header_table
-from longreach.report.html.figures import counted, duration, interval, percent, rate
+from longreach.report.html.figures import duration, interval, percent, rate
 from longreach.report.html.headline import bench_headline
 from longreach.report.html.page import notes, plot_section, render_page, section, tiles
 from longreach.report.html.plots.hits import plot_hits
@@ -13,7 +14,7 @@ from longreach.report.html.plots.itl import plot_itl
 from longreach.report.html.plots.latency import plot_latency
 from longreach.report.html.plots.timeline import plot_timeline
 from longreach.report.html.plots.ttft import plot_ttft
-from longreach.report.html.plots.values import STATE_WORDS
+from longreach.units import format_count
 
 
 def render_bench_html(result: BenchResult, summary: BenchSummary) -> str:
@@ -47,5 +48,5 @@ def _main_figures(summary: BenchSummary) -> Iterator[tuple[str, str, str]]:
     if summary.output_tokens_per_s is not None:
         yield "Output", rate(summary.output_tokens_per_s, "").strip(), "tokens/s, all requests together"
     if summary.goodput and not summary.goodput.num_unknown:
-        within = f"{counted(summary.goodput.num_met, 'request')} within every limit"
+        within = f"{format_count(summary.goodput.num_met, 'request')} within every limit"
         yield "Goodput", percent(summary.goodput.share), within

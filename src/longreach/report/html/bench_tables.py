@@ -14,11 +14,13 @@ from longreach.measure.bench.summary_values import (
 )
 from longreach.measure.bench.values import BenchResult, RequestRecord
 from longreach.measure.verify_report import Verdict
+from longreach.report.bench_tables import STATE_WORDS
 from longreach.report.bench_text import UNCOUNTED
 from longreach.report.html.elements import Content, element, table
-from longreach.report.html.figures import UNKNOWN, counted, duration, interval, percent, rate, tokens
+from longreach.report.html.figures import UNKNOWN, duration, interval, percent, rate, tokens
 from longreach.report.html.page import word
-from longreach.report.html.plots.values import STATE_WORDS, prompt_tokens
+from longreach.report.html.plots.values import prompt_tokens
+from longreach.units import format_count
 
 _MAX_FAILED = 50
 _MAX_KINDS = 20
@@ -89,7 +91,7 @@ def _goodput_text(met: Goodput | None) -> str:
         return ""
     shares = "" if met.share_interval is None else _shares_text(met.share_interval)
     if met.num_unknown:
-        return f"cannot be told: {UNCOUNTED} of {counted(met.num_unknown, 'request')}"
+        return f"cannot be told: {UNCOUNTED} of {format_count(met.num_unknown, 'request')}"
     return f"{percent(met.share)}{shares}, {rate(met.requests_per_s, 'requests/s')}"
 
 
@@ -159,7 +161,7 @@ def failure_tables(result: BenchResult, summary: BenchSummary) -> list[Element]:
     failed = [record for record in result.counted if not record.ok]
     shown = failed[:_MAX_FAILED]
     caption = (
-        f"The first {len(shown)} of {counted(len(failed), 'failed request')}"
+        f"The first {len(shown)} of {format_count(len(failed), 'failed request')}"
         if len(shown) < len(failed)
         else "Each of them"
     )
@@ -191,7 +193,7 @@ def header_table(result: BenchResult) -> Element:
         ("workload", header.workload_source),
         ("digest of the workload", header.workload_digest),
         ("seed", header.seed),
-        ("tokenizer", f"{header.tokenizer}, template of {counted(header.template_tokens, 'token')}"),
+        ("tokenizer", f"{header.tokenizer}, template of {format_count(header.template_tokens, 'token')}"),
         ("measured by", f"longreach {header.longreach_version}"),
         ("temperature 0", "yes" if header.is_deterministic else "no"),
         *_server_rows(result),

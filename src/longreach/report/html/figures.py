@@ -77,11 +77,6 @@ def size(size_bytes: float | None) -> str:
     return UNKNOWN if size_bytes is None else format_bytes(size_bytes)
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 request`, `2,000 requests`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def quantiles_text(values: Distribution) -> str:
     """`median 4.2 s, P90 5.1 s, P99 6.0 s (n = 40)`."""
     parts = ((name, getattr(values, name.lower())) for name in ("P50", "P90", "P99"))

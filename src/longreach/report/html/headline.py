@@ -6,10 +6,11 @@ from longreach.measure.bench.selection import describe_load
 from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchHeader, BenchResult
 from longreach.measure.verify_report import Verdict
+from longreach.report.bench_tables import STATE_WORDS
 from longreach.report.bench_text import SURVIVORS
-from longreach.report.html.figures import counted, duration
+from longreach.report.html.figures import duration
 from longreach.report.html.page import Headline
-from longreach.report.html.plots.values import STATE_WORDS
+from longreach.units import format_count
 
 
 def bench_headline(result: BenchResult, summary: BenchSummary) -> Headline:
@@ -34,16 +35,16 @@ def _failures(result: BenchResult, summary: BenchSummary) -> list[str]:
     counted_records = len(result.counted)
     lines = []
     if summary.num_failed:
-        lines.append(f"{summary.num_failed:,} of {counted(counted_records, 'request')} failed")
+        lines.append(f"{summary.num_failed:,} of {format_count(counted_records, 'request')} failed")
         lines += [SURVIVORS.rstrip(".")] if summary.num_ok else []
     lines += [
-        f"{counted(state.num_disproven, 'request')} meant to be {STATE_WORDS[state.state]} "
+        f"{format_count(state.num_disproven, 'request')} meant to be {STATE_WORDS[state.state]} "
         f"{'was' if state.num_disproven == 1 else 'were'} not, by the server's own count of cached tokens"
         for state in summary.states
         if state.num_disproven
     ]
     failed = [item.title for item in summary.checks if item.verdict == "fail"]
-    return lines + ([f"{counted(len(failed), 'check')} failed: {'; '.join(failed)}"] if failed else [])
+    return lines + ([f"{format_count(len(failed), 'check')} failed: {'; '.join(failed)}"] if failed else [])
 
 
 def _cut_short(result: BenchResult, summary: BenchSummary) -> list[str]:
@@ -60,7 +61,7 @@ def _doubts(summary: BenchSummary) -> list[str]:
         if state.state != "as_it_comes" and state.num_ok > state.num_proven + state.num_disproven
     ]
     unsure = [item.title for item in summary.checks if item.verdict == "cannot_tell"]
-    return lines + ([f"{counted(len(unsure), 'check')} cannot be told: {'; '.join(unsure)}"] if unsure else [])
+    return lines + ([f"{format_count(len(unsure), 'check')} cannot be told: {'; '.join(unsure)}"] if unsure else [])
 
 
 def _short_figures(summary: BenchSummary) -> str:
@@ -71,7 +72,7 @@ def _short_figures(summary: BenchSummary) -> str:
 def _what(header: BenchHeader, summary: BenchSummary) -> str:
     version = f" (vLLM {header.server.version})" if header.server.version else ""
     phases = " → ".join(phase.name for phase in header.phases)
-    sent = f"{counted(header.num_requests, 'request')} a phase ({phases}), {describe_load(header.load)}"
+    sent = f"{format_count(header.num_requests, 'request')} a phase ({phases}), {describe_load(header.load)}"
     against = f"{header.model} at {header.base_url}{version}, {_when(header.started_at)}"
     return f"{against}. {sent}, {duration(summary.duration_s)} under way. Workload: {header.workload_source}."
 

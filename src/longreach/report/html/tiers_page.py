@@ -10,7 +10,6 @@ from longreach.report.html.elements import Content, table
 from longreach.report.html.figures import (
     DISTRIBUTION_HEADER,
     UNKNOWN,
-    counted,
     distribution_cells,
     duration,
     percent,
@@ -24,6 +23,7 @@ from longreach.report.html.plots.hits import plot_sources, split_sources
 from longreach.report.html.plots.rounds import plot_rounds
 from longreach.report.html.plots.rows import Row, plot_rows
 from longreach.report.html.plots.values import NoPlot, Plot
+from longreach.units import format_count
 
 _VERDICTS: dict[str, tuple[str, Verdict, Colour]] = {
     "keep": ("keep", "pass", GOOD),
@@ -135,7 +135,7 @@ def _step_table(steps: Sequence[TierStep]) -> Element:
 
 def _step_row(step: TierStep) -> tuple[Content, ...]:
     text, level, _ = _VERDICTS[step.verdict]
-    more = f", {counted(step.more_runs, 'more run')} of each" if step.more_runs else ""
+    more = f", {format_count(step.more_runs, 'more run')} of each" if step.more_runs else ""
     return (
         _step_name(step),
         word(level, f"{text}{more}"),

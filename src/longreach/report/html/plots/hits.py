@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from longreach.measure.bench.summary_values import BenchSummary
+from longreach.report.bench_tables import STATE_WORDS
 from longreach.report.html.colours import CARD, INK, ON_TIER, TIERS
 from longreach.report.html.drawing import Tips, drawn
 from longreach.report.html.figures import percent, tokens
-from longreach.report.html.plots.values import STATE_WORDS, NoPlot, Plot
+from longreach.report.html.plots.values import NoPlot, Plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchResult, RequestRecord
+from longreach.report.bench_tables import STATE_WORDS
 from longreach.report.html.colours import STATES
 from longreach.report.html.plots.rows import Row, plot_rows
-from longreach.report.html.plots.values import STATE_WORDS, NoPlot, Plot, by_state
+from longreach.report.html.plots.values import NoPlot, Plot, by_state
 
 _TITLE = "ITL distribution"
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 from longreach.measure.bench.statistics import percentile
 from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchResult, CacheState, RequestRecord
+from longreach.report.bench_tables import STATE_WORDS
 from longreach.report.html.colours import STATES
 from longreach.report.html.drawing import HEIGHT_IN, Tips, drawn
 from longreach.report.html.figures import duration
-from longreach.report.html.plots.values import STATE_WORDS, NoPlot, Plot, Scale, by_state, limit_line, set_durations
+from longreach.report.html.plots.values import NoPlot, Plot, Scale, by_state, limit_line, set_durations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

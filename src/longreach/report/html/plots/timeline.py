@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from longreach.measure.bench.values import BenchResult, PhaseReport, RequestRecord, ServerSample
 from longreach.report.html.colours import ACCENT, BAD, DOUBT, GOOD, MUTED, STATES
 from longreach.report.html.drawing import HEIGHT_IN, Tips, drawn
-from longreach.report.html.figures import counted, duration, percent
+from longreach.report.html.figures import duration, percent
 from longreach.report.html.plots.values import NoPlot, Plot, Scale, set_durations
+from longreach.units import format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ def plot_timeline(result: BenchResult) -> Plot | NoPlot:
         "timeline",
         _TITLE,
         drawn("timeline", lambda figure: _draw(figure, result, end_s, single=single)),
-        f"{counted(len(result.records), 'request')} in {duration(end_s)}, {len(failed)} failed. {how}.{server}",
+        f"{format_count(len(result.records), 'request')} in {duration(end_s)}, {len(failed)} failed. {how}.{server}",
         ("phase", "began", "ended", "requests sent", "failed"),
         tuple(_phase_row(name, records) for name, records in phases.items()),
         is_tall=True,
@@ -58,7 +59,7 @@ def _server_text(samples: Sequence[ServerSample]) -> str:
     texts += [f"at most {percent(max(usages))} of the KV cache in use"] if usages else []
     if not texts:
         return " The server told nothing of its load meanwhile."
-    return f" The server, {counted(len(samples), 'reading')}: {', '.join(texts)}."
+    return f" The server, {format_count(len(samples), 'reading')}: {', '.join(texts)}."
 
 
 def _phase_row(name: str, records: Sequence[RequestRecord]) -> tuple[str, ...]:

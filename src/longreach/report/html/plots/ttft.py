@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from longreach.measure.bench.summary_values import BenchSummary, ForecastComparison, LengthSummary
 from longreach.measure.bench.values import BenchResult, CacheState, RequestRecord
+from longreach.report.bench_tables import STATE_WORDS
 from longreach.report.html.colours import FORECAST, MUTED, STATES
 from longreach.report.html.drawing import HEIGHT_IN, Tips, drawn
 from longreach.report.html.figures import DISTRIBUTION_HEADER, distribution_cells, duration, quantiles_text, tokens
 from longreach.report.html.plots.rows import Row, plot_rows
 from longreach.report.html.plots.values import (
-    STATE_WORDS,
     NoPlot,
     Plot,
     Scale,

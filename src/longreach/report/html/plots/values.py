@@ -14,13 +14,6 @@ from longreach.report.html.figures import duration_ticks, tick_duration, tick_to
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STATE_WORDS: dict[CacheState, str] = {
-    "cold": "cold",
-    "warm": "warm",
-    "evicted": "evicted",
-    "as_it_comes": "as it comes",
-    "flood": "flood",
-}
 _LOG_SPREAD = 12.0  # between the least and the largest value, for a logarithmic axis
 
 
