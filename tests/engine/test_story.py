@@ -63,9 +63,13 @@ def test_plan_up_status_verify_logs_down(engine_python: Path, tmp_path: Path) ->
 
 
 def test_the_demo_proves_the_main_job(engine_python: Path, tmp_path: Path) -> None:
-    out = _run(tmp_path / "state", "demo", "--engine", str(engine_python.parents[1]))
+    state, kept = tmp_path / "state", tmp_path / "kept"
+    out = _run(state, "demo", "--engine", str(engine_python.parents[1]), "--keep", str(kept))
     proven = out[out.index("What was proven") :]
     assert "NOT proven" not in proven
     assert "1,194,731 tokens" in proven
     assert "cold: 32,768 prompt tokens by the server's count, 0 cached" in proven
     assert "the engine was stopped and left nothing behind" in proven
+    assert f"longreach tiers {kept}/tiny-tiers.yaml" in out
+    for plan in ("tiny.yaml", "tiny-tiers.yaml"):
+        assert str(kept / "tiny-qwen3") in _run(state, "up", str(kept / plan), "--dry-run")

@@ -1,12 +1,15 @@
 """`longreach demo`: the main job on any machine, with the real engine where it can be had."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from longreach.cli.params import FILE, TOKENS, stdout_paint
+from longreach.cli.params import FILE, TOKENS, engine_option, stdout_paint
+from longreach.errors import UsageError
 from longreach.plan.goal import Goal, NamedGoal
 
 _BOX_GOAL = Goal(
@@ -17,8 +20,9 @@ _BOX_GOAL = Goal(
     mean_input_tokens=32_768,
     speculation="mtp:3",
 )
-_TINY_CONTEXT_TOKENS = 40_960
-_TINY_KV_BYTES = 64 * 2**20
+_TINY = Goal(max_model_len=40_960, kv_cache_memory_bytes=64 * 2**20, max_num_batched_tokens=8192, max_num_seqs=4)
+_TINY_WITH_TIERS = replace(_TINY, max_model_len=16_000, kv_cache_memory_bytes=8 * 2**20, cpu_tier_bytes=48 * 2**20)
+_PLAN, _PLAN_WITH_TIERS = "tiny.yaml", "tiny-tiers.yaml"
 _RANDOM_WEIGHTS = "the tiny model's weights are random: it cannot find anything in a text"
 
 
@@ -37,30 +41,30 @@ class _Summary:
 
 
 @click.command(short_help="The whole story, on the real engine and this machine's CPU.")
-@click.option(
-    "--engine", type=FILE, metavar="PATH", help="Environment that holds the vLLM CPU build. Default: `vllm` on PATH."
-)
+@engine_option
 @click.option(
     "--length", type=TOKENS, default=32_768, show_default=True, metavar="TOKENS", help="Prompt length to prove."
 )
-def demo(engine: Path | None, length: int) -> int:
+@click.option(
+    "--keep", type=FILE, metavar="FOLDER", help="Leave the tiny model and its plans in a new folder, to go on with."
+)
+def demo(engine: Path | None, length: int, keep: Path | None) -> int:
     """Plan a four-GPU box, then plan, start, prove and stop a tiny model on this machine's CPU.
 
     Without an engine the planning part still runs, and the exit code is 1.
     """
-    import tempfile
     from textwrap import wrap
 
     from longreach.errors import LongreachError
     from longreach.report.findings_text import render_error
 
     paint, summary = stdout_paint(), _Summary()
-    _title("1. The box: 4 x RTX 4090, Qwen3.6-27B (W4A16), 750,000 tokens, 10 GiB of fp8 KV cache on each card")
-    _plan_box(summary, paint)
-    _title("2. This machine: a tiny random model on the vLLM CPU build")
-    with tempfile.TemporaryDirectory(prefix="longreach-demo-") as folder:
+    with _workplace(keep) as folder:
+        _title("1. The box: 4 x RTX 4090, Qwen3.6-27B (W4A16), 750,000 tokens, 10 GiB of fp8 KV cache on each card")
+        _plan_box(summary, paint)
+        _title("2. This machine: a tiny random model on the vLLM CPU build")
         try:
-            _prove_engine(Path(folder), engine, length, summary, paint)
+            _prove_engine(folder, engine, length, summary, paint)
         except LongreachError as error:
             click.echo("\n".join(render_error(error, paint)))
             summary.add(f"the engine part: {error.what}", proven=False)
@@ -68,7 +72,34 @@ def demo(engine: Path | None, length: int) -> int:
     for proven, text in summary.lines:
         mark = paint("proven", "green") if proven else paint("NOT proven", "red")
         click.echo(f"  {mark}  " + "\n".join(wrap(text, 100, subsequent_indent=" " * 10)))
+    if keep is not None:
+        _say_how_to_go_on(keep, engine)
     return 0 if summary.is_complete else 1
+
+
+@contextmanager
+def _workplace(keep: Path | None) -> Iterator[Path]:
+    """A folder that is gone afterwards, or the new one that is to stay, absolute so that its plans work from anywhere."""
+    import tempfile
+
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="longreach-demo-") as folder:
+            yield Path(folder)
+        return
+    try:
+        keep.mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"--keep {keep} cannot be made", error.strerror or str(error), "name a new folder") from error
+    yield keep.absolute()
+
+
+def _say_how_to_go_on(folder: Path, engine: Path | None) -> None:
+    where = f" --engine {engine}" if engine is not None else ""
+    click.echo(f"\nThe tiny model and its plans are in {folder}. To go on:\n")
+    click.echo(f"  longreach up {folder / _PLAN}{where}")
+    click.echo(f"  longreach bench {folder / _PLAN} --states cold,warm,evicted --input-tokens 4k --html bench.html")
+    click.echo("  longreach down")
+    click.echo(f"  longreach tiers {folder / _PLAN_WITH_TIERS}{where}")
 
 
 def _title(text: str) -> None:
@@ -103,9 +134,14 @@ def _prove_engine(folder: Path, engine: Path | None, length: int, summary: _Summ
     from longreach.report.launch_text import render_up
     from longreach.report.plan_text import render_plan
 
-    plan = plan_tiny_model(folder, choose_free_port())
-    plan_path = folder / "tiny.yaml"
+    port = choose_free_port()
+    plan = plan_tiny_model(folder, _TINY, port)
+    plan_path = folder / _PLAN
     write_plan(plan_path, plan)
+    write_plan(
+        folder / _PLAN_WITH_TIERS,
+        plan_tiny_model(folder, replace(_TINY_WITH_TIERS, disk_tier_path=f"{folder}/kv"), port),
+    )
     click.echo(render_plan(plan, paint))
     _title("3. Start it as planned")
     name = "demo"
@@ -121,7 +157,7 @@ def _prove_engine(folder: Path, engine: Path | None, length: int, summary: _Summ
         summary.add("the engine was stopped and left nothing behind", proven=not survivors)
 
 
-def plan_tiny_model(folder: Path, port: int) -> Any:
+def plan_tiny_model(folder: Path, goal: Goal, port: int) -> Any:
     """A plan for the tiny model, written to `folder`, on this machine's CPU."""
     from longreach.engine.release import DEFAULT_RELEASE, get_release
     from longreach.hardware.machine import machine_from
@@ -130,17 +166,9 @@ def plan_tiny_model(folder: Path, port: int) -> Any:
     from longreach.plan.build import make_plan
 
     model_folder = write_tiny_model(folder / "tiny-qwen3")
-    goal = Goal(
-        max_model_len=_TINY_CONTEXT_TOKENS,
-        kv_cache_memory_bytes=_TINY_KV_BYTES,
-        max_num_batched_tokens=8192,
-        max_num_seqs=4,
-        model_path=str(model_folder),
-        served_model_name="tiny-qwen3",
-        port=port,
-    )
+    placed = replace(goal, model_path=str(model_folder), served_model_name="tiny-qwen3", port=port)
     model = load_model(str(model_folder), None)
-    return make_plan(model, machine_from(None, 0), get_release(DEFAULT_RELEASE), [NamedGoal("main", goal)])
+    return make_plan(model, machine_from(None, 0), get_release(DEFAULT_RELEASE), [NamedGoal("main", placed)])
 
 
 def _sum_up_start(report: Any, summary: _Summary) -> None:

@@ -129,6 +129,18 @@ def json_option(function: Decorated) -> Decorated:
     )
 
 
+def engine_option(function: Decorated) -> Decorated:
+    """`--engine`: where vLLM is."""
+    return click.option(
+        "--engine",
+        type=FILE,
+        metavar="PATH",
+        envvar="LONGREACH_ENGINE",
+        show_envvar=True,
+        help="Environment that holds vLLM. Default: `vllm` on PATH.",
+    )(function)
+
+
 def stdout_paint() -> Paint:
     """Colour when stdout is a terminal and NO_COLOR is not set, and no wider than the terminal."""
     if sys.stdout is None or not sys.stdout.isatty():

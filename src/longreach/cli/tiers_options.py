@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from longreach.cli.params import BYTES, FILE, SHARE, TOKENS, FiniteRange, json_option
+from longreach.cli.params import BYTES, FILE, SHARE, TOKENS, FiniteRange, engine_option, json_option
 from longreach.errors import UsageError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -15,7 +15,6 @@ _ABOVE_0 = FiniteRange(min=0, min_open=True)
 
 _VALUES: tuple[tuple[str, click.ParamType[Any], str, str], ...] = (
     ("--instance", click.STRING, "NAME", "Which instance of the plan. Default: its longest."),
-    ("--engine", FILE, "PATH", "Environment that holds vLLM. Default: `vllm` on PATH."),
     ("--input-tokens", TOKENS, "TOKENS", "Prompt length at the server. Default: the plan's mean."),
     ("--prompts", _COUNT, "N", "Different prompts. Default: enough to ask each tier."),
     ("--rounds", _COUNT, "N", "How often each prompt comes. Default: 3; with a disk tier 4."),
@@ -63,7 +62,7 @@ def tiers_options(function: Decorated) -> Decorated:
     )
     for option in reversed(options):
         function = option(function)
-    return function
+    return engine_option(function)
 
 
 _GENERATED = ("input_tokens", "prompts", "rounds", "no_reuse", "shuffle")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from longreach.cli.params import FILE, FiniteRange, echo_json, json_option, jsonable, stdout_paint
+from longreach.cli.params import FILE, FiniteRange, echo_json, engine_option, json_option, jsonable, stdout_paint
 
 
 def _complete_deployment(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -19,7 +19,7 @@ def _complete_deployment(_ctx: click.Context, _param: click.Parameter, incomplet
 @click.command(short_help="Start what PLAN decided and compare the engine with it.")
 @click.argument("plan_path", metavar="PLAN", type=FILE)
 @click.option("--name", help="Name of the deployment. Default: the plan file's name.")
-@click.option("--engine", type=FILE, metavar="PATH", help="Environment that holds vLLM. Default: `vllm` on PATH.")
+@engine_option
 @click.option("--foreground", is_flag=True, help="Stay until Ctrl-C, then stop the engine.")
 @click.option(
     "--stall",
@@ -51,7 +51,10 @@ def up(plan_path: Path, *, as_json: bool, dry_run: bool, **settings: Any) -> int
         from longreach.report.launch_text import render_up
 
         click.echo(render_up(report, stdout_paint()))
-        click.echo(f"\nnext: longreach verify {plan_path}; stop it: longreach down {report.deployment}", err=True)
+        click.echo(
+            f"\nnext: longreach verify {plan_path}, longreach bench {plan_path}; stop it: longreach down {report.deployment}",
+            err=True,
+        )
     differs = any(finding.severity == "error" for instance in report.instances for finding in instance.findings)
     return 1 if differs else 0
 
