@@ -102,6 +102,9 @@ def plan(model: str, *, as_json: bool, verbose: bool, output: Path | None, **val
     else:
         click.echo(render_plan(made, stdout_paint(), verbose=verbose))
         if output is not None:
-            click.echo(f"\nwritten to {output}; next: longreach up {output}", err=True)
+            onward = (
+                f"; next: longreach up {output}" if made.verdict == "fits" else ", as it is: it is not known to start"
+            )
+            click.echo(f"\nwritten to {output}{onward}", err=True)
     has_error = any(finding.severity == "error" for finding in made.findings)
     return 0 if made.verdict == "fits" and not has_error else 1
