@@ -1,3 +1,5 @@
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ from longreach.host.processes import ProcessIdentity, is_alive, read_child_ident
 from longreach.launch.down import down
 from longreach.launch.state import DeploymentState, InstanceState, StateFolder, read_state, write_state
 from longreach.launch.status import status
+from longreach.launch.up_events import EngineStopping, LaunchEvent
 
 
 @pytest.fixture
@@ -122,3 +125,15 @@ def test_a_damaged_state_file_does_not_save_the_others(
         down([], folder, heard, SOON)
     assert not is_alive(bystander)
     assert folder.deployments() == ("a-damaged-one",)
+
+
+def test_a_stop_signal_meanwhile_is_told_and_the_engine_ends_all_the_same(
+    bystander: ProcessIdentity, record: Callable[[ProcessIdentity], None], folder: StateFolder
+) -> None:
+    def press_ctrl_c(event: LaunchEvent) -> None:
+        if isinstance(event, EngineStopping):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    record(bystander)
+    report = down(["box"], folder, press_ctrl_c, SOON)
+    assert (report.was_asked_to_stop, [end.outcome for end in report.instances]) == (True, ["stopped"])
