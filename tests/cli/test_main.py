@@ -59,7 +59,7 @@ with socket.create_server(("127.0.0.1", 0)) as server:
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
     command = [sys.executable, "-m", "longreach", "verify", url, "--length", "1000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    server.accept()
+    connection, _ = server.accept()  # dropped, it would be closed
     process.send_signal(int(sys.argv[1]))
     print(process.communicate(timeout=20)[0])
     sys.exit(process.returncode)

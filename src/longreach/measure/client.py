@@ -183,7 +183,7 @@ def _reason(error: BaseException) -> str:
         return "no connection in time"
     if isinstance(error, aiohttp.ClientError) and "content-encoding" in str(error):
         return "its answer is compressed, which it was not asked for, and cannot be read"
-    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
+    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError | ConnectionResetError):
         return "the server closed the connection before its answer was complete"
     if isinstance(error, aiohttp.TooManyRedirects):
         return "it redirects in a circle"
