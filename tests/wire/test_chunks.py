@@ -88,7 +88,7 @@ def test_usage_that_does_not_count_the_prompt_is_unknown_and_no_fault(usage: str
     assert chunk(f'{{"choices":[],"usage":{usage}}}') == StreamChunk()
 
 
-@pytest.mark.parametrize("cached", ["-5", "1e25", "9223372036854775808"])
+@pytest.mark.parametrize("cached", ["-5", "1e25", "9223372036854775808", "1000000000000000"])
 def test_what_can_be_no_count_is_unknown(cached: str) -> None:
     details = f'{{"prompt_tokens":5,"prompt_tokens_details":{{"cached_tokens":{cached}}}}}'
     assert chunk(f'{{"choices":[],"usage":{details}}}').usage == Usage(5, None)

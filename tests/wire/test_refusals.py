@@ -48,8 +48,21 @@ def test_html_is_told_by_its_content_type() -> None:
     assert parse_error_body(b"<p>no <b>way</b></p>", "text/HTML; charset=utf-8").message == "no way"
 
 
-def test_long_page_is_cut() -> None:
-    assert len(parse_error_body(b"x" * 100_000).message) == 4000
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%s",
+        '{"message": "%s"}',
+        '{"error": "%s"}',
+        '{"error": {"message": "%s"}}',
+        '{"error": {"reason": "%s"}}',
+        '{"detail": "%s"}',
+        '{"detail": [{"msg": "%s"}]}',
+    ],
+)
+def test_whatever_a_server_says_is_cut(body: str) -> None:
+    assert len(parse_error_body((body % ("x" * 100_000)).encode()).message) == 4000
+    assert ApiError("no", "k" * 5000, None, "p" * 5000) == ApiError("no", "k" * 4000, None, "p" * 4000)
 
 
 def test_a_body_that_nests_without_end_is_its_own_message() -> None:

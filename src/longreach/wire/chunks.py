@@ -12,7 +12,7 @@ from longreach.wire.documents import parse_json
 from longreach.wire.refusals import ApiError, parse_error_object
 from longreach.wire.sse import SseEvent
 
-_NO_COUNT = 2**53
+_NO_COUNT = 10**15  # tokens; what a server counts beyond it, or below zero, is no count
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _text(value: object) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    """None also for what counts nothing: below zero, or beyond what a file of results can hold."""
+    """None also for what can be no count of tokens."""
     if (
         isinstance(value, float) and value.is_integer()
     ):  # JSON does not tell 100 from 100.0, and some servers write this

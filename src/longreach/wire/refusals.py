@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from longreach.wire.documents import parse_json
 
-_MAX_TEXT = 4000  # characters kept of a body that is not an error object
+_MAX_TEXT = 4000  # characters kept of what a server says
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,13 @@ class ApiError:
     kind: str | None = None  # "BadRequestError", "invalid_request_error", ...
     code: str | None = None
     param: str | None = None
+
+    def __post_init__(self) -> None:
+        """No more of each text than people read: it goes into results, logs and pages."""
+        for name in ("message", "kind", "code", "param"):
+            text = getattr(self, name)
+            if text is not None and len(text) > _MAX_TEXT:
+                object.__setattr__(self, name, text[:_MAX_TEXT])
 
 
 def parse_error_object(body: Mapping[str, object]) -> ApiError | None:
@@ -78,10 +85,10 @@ def parse_error_body(body: bytes, content_type: str = "") -> ApiError:
         if found is not None:
             return found
         message = parsed.get("message")
-        return ApiError(message=message if isinstance(message, str) else text[:_MAX_TEXT])
+        return ApiError(message=message if isinstance(message, str) else text)
     if "html" in content_type.lower() or text[:15].lower().startswith(("<!doctype", "<html")):
         text = _visible_text(text)
-    return ApiError(message=text[:_MAX_TEXT])
+    return ApiError(message=text)
 
 
 def _visible_text(page: str) -> str:
