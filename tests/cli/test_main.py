@@ -22,6 +22,14 @@ def test_wrong_usage_is_a_document_too(longreach: Longreach, argv: tuple[str, ..
     assert all(error[key] for key in ("what", "why", "fix"))
 
 
+@pytest.mark.parametrize("word", ["caf\udce9.yaml", "\ud800"])
+def test_words_that_are_not_utf8_are_refused_once_for_all(longreach: Longreach, word: str) -> None:
+    code, out, err = longreach("verify", word, "--json")
+    assert code == 2
+    assert "argument 2 holds bytes that are no letters" in err
+    assert json.loads(out)["error"]["what"] == "the command line is not UTF-8"
+
+
 def test_no_model_is_not_this_folder(longreach: Longreach) -> None:
     code, _, err = longreach("plan", "", "--gpus", "1xH100")
     assert code == 2

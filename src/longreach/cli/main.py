@@ -11,7 +11,7 @@ from longreach._version import __version__
 from longreach.cli.commands import COMMANDS
 from longreach.cli.params import echo_json
 from longreach.cli.usage_error import from_click
-from longreach.errors import LongreachError
+from longreach.errors import LongreachError, UsageError
 from longreach.report.findings_text import render_error
 from longreach.report.style import Paint
 
@@ -73,6 +73,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 def run(argv: list[str] | None = None) -> int:
     """The exit code of one command line."""
     try:
+        _refuse_bytes(sys.argv[1:] if argv is None else argv)
         result: Any = cli.main(args=argv, prog_name="longreach", standalone_mode=False)
     except LongreachError as error:
         return _fail(error, argv)
@@ -88,6 +89,18 @@ def run(argv: list[str] | None = None) -> int:
         what = f"{error.filename} cannot be used" if error.filename else "the output could not be written"
         return _fail(LongreachError(what, error.strerror or str(error), "make room, or write elsewhere"), argv)
     return result if isinstance(result, int) else 0
+
+
+def _refuse_bytes(words: list[str]) -> None:
+    """UsageError for a word that is not UTF-8: Python carries its bytes as lone surrogates, which no file or JSON can hold."""
+    for place, word in enumerate(words, 1):
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            why = f"argument {place} holds bytes that are no letters: {word[:80]!a}"
+            raise UsageError(
+                "the command line is not UTF-8", why, "rename the file, or write the value in UTF-8"
+            ) from None
 
 
 def _fail(error: LongreachError, argv: list[str] | None) -> int:
