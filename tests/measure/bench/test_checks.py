@@ -5,6 +5,7 @@ import pytest
 from tests.measure.bench.results import BLOCK, cold_run, failed, phase, record, result
 
 from longreach.measure.bench.checks import check_run
+from longreach.measure.bench.summary import summarise
 from longreach.measure.bench.values import BenchResult, CacheState, Load, PhaseReport, RequestRecord
 from longreach.measure.verify_report import ChecklistItem, ServerState
 
@@ -243,3 +244,29 @@ def test_an_open_loop_sends_when_it_is_due(late_s: float, verdict: str) -> None:
 
 def test_nothing_answered_leaves_nothing_to_check_but_the_failures() -> None:
     assert _names(result(failed(0), failed(1))) == {"requests_complete", "cold_is_cold", "ttft_agrees", "tokens_agree"}
+
+
+def test_answers_in_one_piece_are_counted_and_in_no_time_between_tokens() -> None:
+    whole: dict[str, Any] = {
+        "itl_s": None,
+        "chunk_gap_p50_s": 0.0,
+        "chunk_gap_p99_s": 0.0,
+        "chunk_gap_max_s": 0.0,
+        "ttft_s": 2.99,
+    }
+    run = result(*(record(index, **(whole if index < 7 else {})) for index in range(30)))
+    item = _check(run, "tokens_streamed")
+    assert item.verdict == "cannot_tell"
+    assert item.evidence.startswith(
+        "7 of 30 answers came in one piece: their first token is known only to have come by"
+    )
+    assert item.fix
+    summary = summarise(run)
+    assert summary.itl_s is not None
+    assert summary.chunk_gap_p99_s is not None
+    assert (summary.itl_s.num_samples, summary.chunk_gap_p99_s.num_samples, summary.chunk_gap_p99_s.min) == (
+        23,
+        23,
+        0.12,
+    )
+    assert "tokens_streamed" not in _names(cold_run())

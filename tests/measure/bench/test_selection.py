@@ -1,7 +1,17 @@
+from dataclasses import replace
+
 import pytest
 from tests.measure.bench.results import phase, record, result
 
-from longreach.measure.bench.selection import busy_time_s, counted_phases, describe_load, sources_of, states_of, total
+from longreach.measure.bench.selection import (
+    busy_time_s,
+    came_in_one_piece,
+    counted_phases,
+    describe_load,
+    sources_of,
+    states_of,
+    total,
+)
 from longreach.measure.bench.values import Load, PhaseReport
 
 
@@ -44,6 +54,30 @@ def test_hits_are_told_apart_as_far_as_the_server_does(report: PhaseReport, expe
 @pytest.mark.parametrize(("values", "expected"), [([1, 2], 3), ([1, None], None), ([], None), ([0], 0)])
 def test_a_sum_with_an_unknown_part_is_unknown(values: list[int | None], expected: int | None) -> None:
     assert total(values) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, False),
+        ({"itl_s": None, "chunk_gap_max_s": 0.0}, True),
+        ({"itl_s": None, "chunk_gap_max_s": 0.0, "output_tokens": None}, True),
+        ({"itl_s": 2e-4, "chunk_gap_max_s": 1e-5}, True),
+        ({"itl_s": 2e-6, "chunk_gap_max_s": 3e-4}, True),
+        ({"itl_s": None, "chunk_gap_max_s": None, "num_chunks": 1}, True),
+        ({"itl_s": None, "chunk_gap_max_s": None, "num_chunks": 1, "output_tokens": 1}, False),
+        ({"itl_s": None, "chunk_gap_max_s": None, "num_chunks": 0}, False),
+        ({"itl_s": 0.1, "chunk_gap_max_s": None, "num_chunks": 1}, False),
+    ],
+    ids=[
+        *("streamed", "all at once", "nor counted", "with a late end", "in several reads", "one chunk", "one token"),
+        *("nothing", "an end token without text"),
+    ],
+)
+def test_an_answer_without_time_between_its_tokens_came_in_one_piece(
+    changes: dict[str, float | None], expected: bool
+) -> None:
+    assert came_in_one_piece(replace(record(), **changes)) is expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

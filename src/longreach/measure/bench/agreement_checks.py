@@ -1,10 +1,10 @@
 """Do this client's clock and counts agree with the server's, and could the client keep up? Pure."""
 
-from longreach.measure.bench.selection import answered, known, total
+from longreach.measure.bench.selection import answered, came_in_one_piece, itl_s, known, total
 from longreach.measure.bench.statistics import percentile
 from longreach.measure.bench.values import BenchResult, PhaseReport, RequestRecord
 from longreach.measure.verify_report import ChecklistItem, Verdict
-from longreach.units import format_duration, format_tokens
+from longreach.units import format_count, format_duration, format_tokens
 
 _TTFT_SHARE, _TTFT_SLACK_S = 0.01, 0.05
 _SMALL_SHARE = 0.1  # of a measured time: what of it may be the client's own
@@ -69,12 +69,26 @@ def check_tokens(result: BenchResult) -> ChecklistItem | None:
     return ChecklistItem(name, title, "pass" if all(ours == theirs for _, ours, theirs in rows) else "fail", evidence)
 
 
+def check_streaming(result: BenchResult) -> ChecklistItem | None:
+    """Told only where it happened: tokens that come together have no times of their own."""
+    records = answered(result)
+    whole = sum(map(came_in_one_piece, records))
+    if not whole:
+        return None
+    evidence = (
+        f"{whole} of {format_count(len(records), 'answer')} came in one piece: their first token is known only to have come by"
+        " then (TTFT is at most what is shown), and they are in no ITL and no chunk gap"
+    )
+    fix = "measure without a proxy that buffers, with idle cores for server and client, and with longer answers"
+    return ChecklistItem("tokens_streamed", "tokens came as they were generated", "cannot_tell", evidence, fix)
+
+
 def check_client(result: BenchResult) -> ChecklistItem | None:
     """A lag counts once in a time to first token and once, at most, in each gap between tokens."""
     name, title = "client_kept_up", "this client was not the bottleneck"
     records = answered(result)
     lag_s = result.client_loop_lag_p99_s
-    first, gaps = known(r.ttft_s for r in records), known(r.itl_s for r in records)
+    first, gaps = known(r.ttft_s for r in records), known(map(itl_s, records))
     if lag_s is None or not first:
         return None
     medians = [("time to first token", _SMALL_SHARE * percentile(first, 0.5), percentile(first, 0.5))]

@@ -3,7 +3,13 @@
 from collections import Counter
 from collections.abc import Callable
 
-from longreach.measure.bench.agreement_checks import check_client, check_lateness, check_tokens, check_ttft
+from longreach.measure.bench.agreement_checks import (
+    check_client,
+    check_lateness,
+    check_streaming,
+    check_tokens,
+    check_ttft,
+)
 from longreach.measure.bench.cache_checks import check_answers, check_evicted, check_state
 from longreach.measure.bench.selection import answered, known, words_of
 from longreach.measure.bench.values import BenchResult
@@ -21,6 +27,7 @@ def check_run(result: BenchResult) -> tuple[ChecklistItem, ...]:
         lambda run: check_state(run, "warm", "warm_is_warm", "repeated prompts came from the cache"),
         check_evicted,
         check_answers,
+        check_streaming,
         check_ttft,
         check_tokens,
         check_client,

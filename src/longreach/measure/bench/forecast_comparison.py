@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from longreach.forecast.values import Span
-from longreach.measure.bench.selection import known
+from longreach.measure.bench.selection import itl_s, known
 from longreach.measure.bench.statistics import percentile
 from longreach.measure.bench.summary_values import ForecastComparison
 from longreach.measure.bench.values import BenchResult, RequestRecord
@@ -37,7 +37,7 @@ def _met_no_cache(record: RequestRecord) -> bool:
 _ROWS = (
     _Row("ttft_cold_s", _met_no_cache, lambda r: r.ttft_s),
     _Row("ttft_warm_s", lambda r: r.state == "warm", lambda r: r.ttft_s),
-    _Row("decode_tokens_per_s", lambda _: True, lambda r: 1 / r.itl_s if r.itl_s else None, is_rate=True),
+    _Row("decode_tokens_per_s", lambda _: True, lambda r: 1 / gap_s if (gap_s := itl_s(r)) else None, is_rate=True),
 )
 
 

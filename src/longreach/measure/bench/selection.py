@@ -7,6 +7,7 @@ from longreach.measure.bench.values import BenchResult, CacheState, Load, PhaseR
 
 Value = TypeVar("Value")
 _MAX_WORDS = 500  # letters
+_NO_TIME_S = 50e-6  # a token: no server generates 20,000 a second for one request
 
 
 def counted_phases(result: BenchResult) -> tuple[PhaseReport, ...]:
@@ -18,6 +19,21 @@ def counted_phases(result: BenchResult) -> tuple[PhaseReport, ...]:
 def answered(result: BenchResult) -> list[RequestRecord]:
     """The counted requests that went well."""
     return [record for record in result.counted if record.ok]
+
+
+def came_in_one_piece(record: RequestRecord) -> bool:
+    """No time between its tokens: something held them back (a proxy that buffers, a machine too busy to send), so that the
+    first of them is known only to have come by then.
+    """
+    between = known((record.itl_s, record.chunk_gap_max_s))
+    if between:
+        return min(between) < _NO_TIME_S
+    return record.num_chunks > 0 and (record.output_tokens or 0) >= 2
+
+
+def itl_s(record: RequestRecord) -> float | None:
+    """None also for an answer that came in one piece, which shows no time between tokens."""
+    return None if came_in_one_piece(record) else record.itl_s
 
 
 def states_of(result: BenchResult) -> tuple[CacheState, ...]:

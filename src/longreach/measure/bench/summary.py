@@ -6,7 +6,17 @@ from itertools import groupby
 
 from longreach.measure.bench.checks import check_run
 from longreach.measure.bench.forecast_comparison import compare_forecast
-from longreach.measure.bench.selection import busy_time_s, counted_phases, known, sources_of, states_of, total, words_of
+from longreach.measure.bench.selection import (
+    busy_time_s,
+    came_in_one_piece,
+    counted_phases,
+    itl_s,
+    known,
+    sources_of,
+    states_of,
+    total,
+    words_of,
+)
 from longreach.measure.bench.slo import compute_goodput
 from longreach.measure.bench.statistics import describe
 from longreach.measure.bench.summary_values import BenchSummary, Distribution, LengthSummary, Slo, StateSummary
@@ -31,8 +41,8 @@ def summarise(result: BenchResult, slo: Slo | None = None, speeds: Sequence[Expe
         duration_s=duration_s,
         ttft_s=_describe(answered, lambda r: r.ttft_s),
         time_to_first_answer_s=_describe(answered, lambda r: r.time_to_first_answer_s),
-        itl_s=_describe(answered, lambda r: r.itl_s),
-        chunk_gap_p99_s=_describe(answered, lambda r: r.chunk_gap_p99_s),
+        itl_s=_describe(answered, itl_s),
+        chunk_gap_p99_s=_describe(answered, lambda r: None if came_in_one_piece(r) else r.chunk_gap_p99_s),
         e2e_latency_s=_describe(answered, lambda r: r.e2e_latency_s),
         output_tokens_per_s=_rate(total(r.output_tokens for r in answered), duration_s),
         prompt_tokens_per_s=_rate(total(r.prompt_tokens for r in answered), duration_s),
@@ -99,7 +109,7 @@ def _state(result: BenchResult, state: CacheState) -> StateSummary:
         num_proven=sum(record.proof == "proven" for record in records),
         num_disproven=sum(record.proof == "disproven" for record in records),
         ttft_s=_describe(records, lambda r: r.ttft_s),
-        itl_s=_describe(records, lambda r: r.itl_s),
+        itl_s=_describe(records, itl_s),
         e2e_latency_s=_describe(records, lambda r: r.e2e_latency_s),
         prompt_tokens=sum(record.prompt_tokens or 0 for record in records),
         cached_tokens=total(record.cached_tokens for record in records),
@@ -146,5 +156,5 @@ def _length(pairs: Sequence[tuple[RequestRecord, int]]) -> LengthSummary:
         low_tokens=min(length for _, length in pairs),
         high_tokens=max(length for _, length in pairs),
         ttft_s=describe(known(record.ttft_s for record in records)),
-        itl_s=_describe(records, lambda r: r.itl_s),
+        itl_s=_describe(records, itl_s),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from longreach.measure.bench.selection import came_in_one_piece, itl_s
 from longreach.measure.bench.summary_values import BenchSummary
 from longreach.measure.bench.values import BenchResult, RequestRecord
 from longreach.report.bench_tables import STATE_WORDS
@@ -19,11 +20,11 @@ def plot_itl(result: BenchResult, summary: BenchSummary) -> Plot | NoPlot:
     rows = [
         Row(STATES[state], f"ITL, {STATE_WORDS[state]}", values, figures.get(state))
         for state, records in by_state(good).items()
-        if (values := _values(records, lambda record: record.itl_s))
+        if (values := _values(records, itl_s))
     ]
     if not rows:
         return NoPlot(_TITLE, "no request brought two tokens whose number the server told")
-    gaps = _values(good, lambda record: record.chunk_gap_p99_s)
+    gaps = _values(good, lambda record: None if came_in_one_piece(record) else record.chunk_gap_p99_s)
     if gaps:
         rows.append(Row(STATES["flood"], "chunk gap, P99", gaps, summary.chunk_gap_p99_s))
     limit_s = summary.goodput.slo.itl_s if summary.goodput else None
