@@ -21,7 +21,7 @@ from longreach.plan.goal import Goal, NamedGoal
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1800)]
 
 PROMPT_TOKENS = 4_000
-ROUNDS = 8
+ROUNDS = 5
 GPU_TOKENS = 16_384  # 512 bytes a token
 Tiers = Callable[..., tuple[int, dict[str, Any]]]
 
