@@ -236,7 +236,12 @@ def test_every_way_to_stop_leaves_a_document_and_a_file_that_goes_on(number: sig
         ("--input-tokens 1k --instance main", "--instance goes with a plan", "name a plan file"),
         ("--input-tokens 1k --slo ttft", "limit 'ttft' is not understood", "ttft=60s"),
         ('--input-tokens 1k --sampling {"max_tokens":1}', "sampling field 'max_tokens'", "leave 'max_tokens' out"),
-        ("--trace t.jsonl --sessions 5/4", "5/4 is no share", "--sessions SHARE"),
+        ("--trace t.jsonl --sessions 5/4", "--sessions '5/4' is no share above 0% up to 100%", "--sessions 5%"),
+        (
+            "--input-tokens 1k --input-spread 50",
+            "--input-spread '50' is no share from 0% and below 100%",
+            "--input-spread 50%",
+        ),
     ],
     ids=lambda text: text[:40] if text.startswith("--") else "",
 )

@@ -1,34 +1,15 @@
 """`longreach bench compare` and `bench report`: results files read again, nothing measured."""
 
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from longreach.cli.params import FILE, echo_json, json_option, stdout_paint
+from longreach.cli.params import FILE, Share, echo_json, json_option, stdout_paint
 from longreach.errors import UsageError
 
 _GRAVE = frozenset({"requests_complete", "cold_is_cold", "warm_is_warm", "evicted_was_evicted"})
-
-
-class _Share(click.ParamType[float]):
-    """`5%` or `0.05`, above 0 and below 1."""
-
-    name = "share"
-
-    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        match = re.fullmatch(r"\s*(\d{1,3}(?:\.\d{1,6})?)\s*(%?)\s*", str(value))
-        share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-        if not 0 < share < 1:
-            raise UsageError(f"margin '{value}' is no share", "expected more than 0 and less than 100 %", "--margin 5%")
-        return share
-
-
-SHARE = _Share()
 
 
 def slo_option(function: Any) -> Any:
@@ -41,7 +22,13 @@ def slo_option(function: Any) -> Any:
 @click.command(short_help="Is run B better, equal or worse than run A?")
 @click.argument("a", type=FILE, metavar="A.jsonl")
 @click.argument("b", type=FILE, metavar="B.jsonl")
-@click.option("--margin", type=SHARE, default="5%", show_default=True, help="Differences up to this are equal.")
+@click.option(
+    "--margin",
+    type=Share(most_open=True, number=float),
+    default="5%",
+    show_default=True,
+    help="Differences up to this are equal.",
+)
 @click.option("--html", type=FILE, metavar="FILE.html", help="Write one self-contained page as well.")
 @slo_option
 @json_option

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from longreach.cli.params import FILE, SHARE, TOKENS, FiniteRange, json_option
+from longreach.cli.params import FILE, SHARE, TOKENS, FiniteRange, Share, json_option
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -29,6 +29,7 @@ class _States(click.ParamType[tuple[str, ...]]):
 _COUNT = click.IntRange(min=1)
 _SECONDS = FiniteRange(min=1)
 _ABOVE_0 = FiniteRange(min=0, min_open=True)
+_SPREAD = Share(least_open=False, most_open=True, number=float)
 _ARRIVALS = click.Choice(["closed", "poisson", "constant", "trace"])
 
 _VALUES: tuple[tuple[str, click.ParamType[Any], str, str], ...] = (
@@ -40,7 +41,7 @@ _VALUES: tuple[tuple[str, click.ParamType[Any], str, str], ...] = (
     ("--input-tokens", TOKENS, "TOKENS", "Prompt length at the server. Default: the plan's mean."),
     ("--output-tokens", TOKENS, "TOKENS", "Tokens to generate. Default: 128; of a trace its own, cut to this."),
     ("--num-requests", _COUNT, "N", "Prompts, or conversations. Default: 10; of a text or a trace all."),
-    ("--input-spread", click.FloatRange(0, 1, max_open=True), "SHARE", "Vary --input-tokens evenly by this share."),
+    ("--input-spread", _SPREAD, "SHARE", "Vary --input-tokens evenly by up to this share (20%)."),
     ("--shared-prefix-tokens", TOKENS, "TOKENS", "Of every prompt so many are the same."),
     ("--num-prefixes", _COUNT, "N", "Shared prefixes, dealt out over the prompts. Default: 1."),
     ("--rounds", _COUNT, "N", "Every prompt comes so often, the same but for its last line."),

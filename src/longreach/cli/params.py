@@ -1,6 +1,7 @@
 """Types and options that several commands share; each declared once."""
 
 import math
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable
@@ -65,24 +66,63 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-class _Share(click.ParamType[Fraction]):
-    """A share of a whole, above 0 and up to 1: `1/4` or `0.25`."""
+_SHARE_FORM = re.compile(r"\s*(?:(\d{1,9})\s*/\s*(\d{1,9})|(\d{0,9}\.?\d{1,9})\s*(%?))\s*", re.ASCII)
+
+
+class Share(click.ParamType[Any]):
+    """A share of a whole: `25%`, `0.25` or `1/4`, in a range. `number` makes of the exact fraction what is wanted."""
 
     name = "share"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
-        try:
-            share = Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            share = Fraction(0)
-        if not 0 < share <= 1:
-            self.fail(f"{value} is no share above 0 and up to 1.", param, ctx)
-        return share
+    def __init__(
+        self,
+        least: float = 0,
+        most: float = 1,
+        *,
+        least_open: bool = True,
+        most_open: bool = False,
+        number: Callable[[Fraction], Any] = Fraction,
+    ) -> None:
+        self._least, self._most = least, most
+        self._least_open, self._most_open = least_open, most_open
+        self._number = number
+
+    def convert(self, value: Any, param: click.Parameter | None, _ctx: click.Context | None) -> Any:
+        share = _parse_share(value)
+        if share is None or not self._holds(share):
+            option = param.opts[0] if param is not None and param.opts else "share"
+            percent = _parse_share(f"{value}%")
+            example = f"{value}%" if percent is not None and self._holds(percent) else "5%"
+            raise UsageError(
+                f"{option} '{value}' is no share {self._range()}",
+                "5%, 0.05 and 1/20 are the same one",
+                f"{option} {example}",
+            )
+        return self._number(share)
+
+    def _holds(self, share: Fraction) -> bool:
+        above = share > self._least if self._least_open else share >= self._least
+        return above and (share < self._most if self._most_open else share <= self._most)
+
+    def _range(self) -> str:
+        low = f"{'above' if self._least_open else 'from'} {self._least:.0%}"
+        return f"{low} {'and below' if self._most_open else 'up to'} {self._most:.0%}"
+
+
+def _parse_share(value: Any) -> Fraction | None:
+    if isinstance(value, int | float | Fraction):
+        return Fraction(value) if math.isfinite(value) else None
+    match = _SHARE_FORM.fullmatch(str(value))
+    if match is None or (match[2] is not None and int(match[2]) == 0):
+        return None
+    if match[1] is not None:
+        return Fraction(int(match[1]), int(match[2]))
+    return Fraction(match[3]) / (100 if match[4] else 1)
 
 
 TOKENS = _Quantity("tokens", parse_tokens, "write it as 750000, 750k or 1M")
 BYTES = _Quantity("bytes", parse_bytes, "write it as 10G, 10GiB or plain bytes")
-SHARE = _Share()
+SHARE = Share()
 FILE = click.Path(path_type=Path)
 
 

@@ -5,12 +5,13 @@ from typing import Any, TypeVar
 
 import click
 
-from longreach.cli.params import BYTES, FILE, SHARE, TOKENS, FiniteRange, engine_option, json_option
+from longreach.cli.params import BYTES, FILE, SHARE, TOKENS, FiniteRange, Share, engine_option, json_option
 from longreach.errors import UsageError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _COUNT = click.IntRange(min=1)
+_MARGIN = Share(0, 0.9, least_open=False, number=float)
 _ABOVE_0 = FiniteRange(min=0, min_open=True)
 
 _VALUES: tuple[tuple[str, click.ParamType[Any], str, str], ...] = (
@@ -30,7 +31,7 @@ _VALUES: tuple[tuple[str, click.ParamType[Any], str, str], ...] = (
 
 _DEFAULTS: tuple[tuple[str, click.ParamType[Any], Any, str, str], ...] = (
     ("--repeats", _COUNT, 1, "N", "Starts of each variant, in turns."),
-    ("--margin", FiniteRange(min=0, max=0.9), 0.05, "SHARE", "Of the time to first token, what a tier must surely save."),
+    ("--margin", _MARGIN, "5%", "SHARE", "Of the time to first token, what a tier must surely save."),
     ("--output-tokens", TOKENS, 16, "TOKENS", "Tokens of each answer; of a trace its own, cut to this."),
     ("--seed", click.STRING, "longreach", "TEXT", "All that is drawn depends on it alone."),
     ("--stall", FiniteRange(min=1), 300, "SECONDS", "Give a start up when its log has not moved for so long."),
