@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -118,10 +119,32 @@ async def test_short_prompts_are_exact_too(any_tokenizer: LocalTokenizer, num_to
     await require_exact(workload, any_tokenizer)
 
 
-async def test_too_short_a_prompt_names_what_it_needs(tokenizer: LocalTokenizer) -> None:
-    with pytest.raises(UsageError, match="a prompt of 600 tokens is too short") as caught:
-        await build(SyntheticSource(3, 600, 8, shared_prefix_tokens=595), tokenizer)
-    assert "595 shared" in caught.value.why
+def _with_length(source: SyntheticSource | ConversationSource, tokens: int) -> SyntheticSource | ConversationSource:
+    if isinstance(source, ConversationSource):
+        return replace(source, first_tokens=tokens)
+    return replace(source, input_tokens=tokens)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SyntheticSource(3, 4, 8),
+        SyntheticSource(3, 600, 8, shared_prefix_tokens=595),
+        SyntheticSource(30, 4, 8, input_spread=0.5),
+        ConversationSource(2, 2, 4, 100, 8),
+    ],
+    ids=["generated", "shared", "spread", "conversation"],
+)
+async def test_too_short_a_prompt_names_the_shortest_that_will_do(
+    any_tokenizer: LocalTokenizer, source: SyntheticSource | ConversationSource
+) -> None:
+    with pytest.raises(UsageError, match="is too short") as caught:
+        await build(source, any_tokenizer)
+    named = int(caught.value.fix.removeprefix("--input-tokens "))
+    await require_exact(await build(_with_length(source, named), any_tokenizer), any_tokenizer)
+    if not getattr(source, "input_spread", 0):  # which draws lengths: the shortest may not be among them
+        with pytest.raises(UsageError, match="too short"):
+            await build(_with_length(source, named - 1), any_tokenizer)
 
 
 @pytest.mark.parametrize(

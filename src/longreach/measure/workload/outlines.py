@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from random import Random
 
 from longreach.errors import UsageError
@@ -72,7 +73,7 @@ def outline_synthetic(source: SyntheticSource, seed: str, room: Room) -> Outline
     lengths = [source.input_tokens + rng.randint(-spread, spread) for _ in range(source.num_requests)]
     shortest = min(lengths)
     if shortest < source.shared_prefix_tokens + room.template_tokens + room.least_tokens:
-        raise too_short(shortest, room, source.shared_prefix_tokens)
+        raise _too_short_to_generate(source, shortest, room)
     if 0 < source.shared_prefix_tokens < room.least_tokens:
         raise UsageError(
             f"a shared prefix of {format_count(source.shared_prefix_tokens, 'token')} is too short",
@@ -119,7 +120,7 @@ def outline_conversation(source: ConversationSource, room: Room) -> Outline:
     _require_positive(source, ("num_sessions", "turns", "first_tokens", "turn_tokens", "output_tokens"))
     first = source.first_tokens - room.total
     if first < room.tail_tokens:
-        raise too_short(source.first_tokens, room, room.tail_tokens, "what the next turn keeps")
+        raise too_short(source.first_tokens, room, room.tail_tokens)
     segments = {
         f"session {session} turn {turn}": source.turn_tokens if turn else first
         for session in range(source.num_sessions)
@@ -150,14 +151,24 @@ def _require_positive(source: SyntheticSource | ConversationSource, names: tuple
             raise UsageError(f"{words} {getattr(source, name)} is too small", "it must be 1 or more", f"{words}: 1")
 
 
-def too_short(num_tokens: int, room: Room, shared_tokens: int, use: str = "shared") -> UsageError:
-    """The error for a prompt that cannot hold its fixed parts."""
-    needed = room.total + shared_tokens
-    shared = f", {shared_tokens:,} {use}" if shared_tokens else ""
+def too_short(num_tokens: int, room: Room, kept_tokens: int = 0) -> UsageError:
+    """The error for a prompt that cannot hold its last line, and what the next turn keeps of it."""
+    kept = f", what the next turn keeps {kept_tokens}" if kept_tokens else ""
     return UsageError(
         f"a prompt of {format_count(num_tokens, 'token')} is too short",
-        f"its own words and its last line take {room.tail_tokens}{shared}, the chat template {room.template_tokens}",
-        f"--input-tokens {2 * needed}",
+        f"its own words and its last line take {room.tail_tokens}{kept}, the chat template {room.template_tokens}",
+        f"--input-tokens {room.total + kept_tokens}",
+    )
+
+
+def _too_short_to_generate(source: SyntheticSource, shortest: int, room: Room) -> UsageError:
+    """The error for a prompt without room for a word of its own."""
+    needed = room.template_tokens + room.least_tokens + source.shared_prefix_tokens
+    shared = f", {source.shared_prefix_tokens:,} are shared" if source.shared_prefix_tokens else ""
+    return UsageError(
+        f"a prompt of {format_count(shortest, 'token')} is too short",
+        f"its own first word takes {room.least_tokens}{shared}, the chat template takes {room.template_tokens}",
+        f"--input-tokens {ceil(needed / (1 - source.input_spread))}",
     )
 
 

@@ -95,7 +95,7 @@ def outline_passages(source: TextSource, texts: Texts, chars_per_token: float, r
     """Prompts of one length whose passages begin at different places of the text."""
     assert source.input_tokens is not None
     if source.input_tokens < room.total:
-        raise too_short(source.input_tokens, room, 0)
+        raise too_short(source.input_tokens, room)
     text = texts.joined
     needed_chars = int((source.input_tokens - room.total) * chars_per_token)
     if len(text) < needed_chars:
