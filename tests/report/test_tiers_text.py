@@ -28,9 +28,11 @@ def shown(report: TiersReport) -> list[str]:
 def test_a_verdict_shows_its_interval_its_evidence_and_each_send(report: TiersReport) -> None:
     lines = shown(report)
     place = lines.index("keep: the CPU tier (gpu+cpu against gpu)")
-    assert lines[place + 1].startswith("time to first token -60.0 % (-63.2 to -56.5): more saved than the 5% asked for")
+    assert lines[place + 1].startswith(
+        "time to first token saved: +60.0 % (+56.5 to +63.2), more than the 5% asked for"
+    )
     assert "9,000 prompt tokens came from the CPU tier" in " ".join(lines[place + 1 : place + 4])
-    assert "time to first token by send: send 1: +0.0 %  send 2: -90.0 %  send 3: -90.0 %" in lines
+    assert "time to first token saved by send: send 1: +0.0 %  send 2: +90.0 %  send 3: +90.0 %" in lines
     assert lines[-1] == "best: gpu+cpu"
 
 
@@ -80,6 +82,11 @@ def test_what_failed_is_told_in_its_own_words(report: TiersReport) -> None:
 def test_an_undecided_tier_says_what_would_decide(report: TiersReport, more_runs: int | None, wanted: str) -> None:
     step = replace(report.steps[0], verdict="not_enough_data", more_runs=more_runs, ttft_gain=Gain(0.05, (-0.1, 0.2)))
     assert any(line.startswith(wanted) for line in shown(replace(report, steps=(step,))))
+
+
+def test_where_others_used_the_engine_no_number_of_runs_is_named(report: TiersReport) -> None:
+    step = replace(report.steps[0], verdict="not_enough_data", more_runs=None, is_mixed=True)
+    assert "not enough data: the CPU tier (gpu+cpu against gpu)" in shown(replace(report, steps=(step,)))
 
 
 def test_on_a_cpu_a_copy_is_not_called_a_reload(report: TiersReport) -> None:

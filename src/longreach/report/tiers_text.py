@@ -119,7 +119,7 @@ def _step(step: TierStep, paint: Paint) -> Iterator[str]:
     word, colour = _VERDICTS[step.verdict]
     name = "ARC in place of LRU" if step.is_policy else f"the {TIER_WORDS[step.variant.added]} tier"
     more = ""
-    if step.verdict == "not_enough_data":
+    if step.verdict == "not_enough_data" and not step.is_mixed:
         wanted = f"more than {MOST_REPEATS}" if step.more_runs is None else f"{step.more_runs} more"
         more = f", {wanted} run{'' if step.more_runs == 1 else 's'} of each would tell"
     yield f"{paint(word + more, 'bold', colour)}: {name} ({step.variant.name} against {step.base.name})"
@@ -128,10 +128,8 @@ def _step(step: TierStep, paint: Paint) -> Iterator[str]:
         paint,
     )
     if len(step.gain_by_round) > 1:
-        rounds = "  ".join(
-            f"send {number}: {0.0 - 100 * gain:+.1f} %" for number, gain in step.gain_by_round[:_MOST_SENDS]
-        )
-        yield f"  time to first token by send: {rounds}"
+        rounds = "  ".join(f"send {number}: {100 * gain:+.1f} %" for number, gain in step.gain_by_round[:_MOST_SENDS])
+        yield f"  time to first token saved by send: {rounds}"
 
 
 def _winner(report: TiersReport, paint: Paint) -> str:

@@ -40,6 +40,12 @@ def notes(*figures: VariantFigures, hybrid: bool = False, device: str = "cuda", 
     return "\n".join(notes_on(list(figures), is_hybrid=hybrid, device_type=device, ssd_tbw_bytes=tbw))
 
 
+def test_a_run_beside_requests_of_others_is_told() -> None:
+    told = notes(GPU, replace(CPU, num_runs=3, num_mixed_runs=1))
+    assert "gpu+cpu: in 1 of 3 runs somebody else sent requests to the engine" in told
+    assert "somebody else" not in notes(GPU, CPU)
+
+
 def test_what_a_tier_served_is_not_what_it_added() -> None:
     assert "served 60.0% of the prompt tokens and moved the hits by +59.5 points" in notes(GPU, CPU)
 

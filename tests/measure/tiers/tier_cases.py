@@ -1,7 +1,7 @@
 """Planned instances and scripted results for the tests of tiers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from longreach.engine.release import get_release
@@ -51,6 +51,8 @@ class Script:
     tier_written: tuple[tuple[str, int], ...] = ()
     loaded: tuple[int, float] | None = None  # bytes, seconds
     failed: frozenset[int] = frozenset()
+    attributed: bool = True  # False: the server counted requests of others, too
+    load: Load = field(default_factory=Load)
 
 
 def result_of(script: Script, *, prompt_tokens: int = 1_000) -> BenchResult:
@@ -66,13 +68,13 @@ def result_of(script: Script, *, prompt_tokens: int = 1_000) -> BenchResult:
         began_s=0.0,
         ended_s=now,
         num_sent=len(records),
-        attributed=True,
+        attributed=script.attributed,
         hits_by_source=script.hits,
         offload_load_bytes=script.loaded[0] if script.loaded else None,
         offload_load_s=script.loaded[1] if script.loaded else None,
         tier_write_bytes=script.tier_written,
     )
-    return BenchResult(_header(len(records)), tuple(records), (report,))
+    return BenchResult(_header(len(records), script.load), tuple(records), (report,))
 
 
 def _record(
@@ -110,7 +112,7 @@ def _record(
     )
 
 
-def _header(num_requests: int) -> BenchHeader:
+def _header(num_requests: int, load: Load) -> BenchHeader:
     return BenchHeader(
         started_at="2026-01-01T00:00:00+00:00",
         base_url="http://127.0.0.1:8000",
@@ -122,7 +124,7 @@ def _header(num_requests: int) -> BenchHeader:
         tokenizer="t",
         template_tokens=0,
         num_requests=num_requests,
-        load=Load(),
+        load=load,
         phases=(PhaseSpec("as it comes", "as_it_comes"),),
         api="chat",
         longreach_version="0",

@@ -11,7 +11,7 @@ def test_the_winner_and_each_verdict_come_first(tiers_page: str) -> None:
     opening = text_of(next(root.iter("header")))
     assert "Qwen/Qwen3.6-27B: gpu+cpu is best" in opening
     assert "Run 3 of gpu+cpu+disk failed: the engine died: <script>alert('x')</script>" in opening
-    assert "CPU tier, keep: time to first token -" in opening
+    assert "CPU tier, keep: time to first token saved: +" in opening
     assert "Disk tier, not enough data: " in opening
 
 

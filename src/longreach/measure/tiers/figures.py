@@ -46,7 +46,13 @@ def variant_figures(variant: TierSet, results: Sequence[BenchResult], places: Ma
         block_size=next((server.block_size for server in servers if server.block_size), None),
         kv_capacity_tokens=next((server.kv_capacity_tokens for server in servers if server.kv_capacity_tokens), None),
         engine_version=next((server.version for server in servers if server.version), None),
+        num_mixed_runs=sum(any(map(_is_mixed, result.phases)) for result in results),
     )
+
+
+def _is_mixed(phase: PhaseReport) -> bool:
+    """It counted, and not our requests alone."""
+    return not phase.attributed and (phase.prompt_tokens is not None or bool(phase.hits_by_source))
 
 
 def _hits_by_source(variant: TierSet, phases: Sequence[PhaseReport]) -> tuple[tuple[str, int], ...] | None:

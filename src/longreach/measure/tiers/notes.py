@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from longreach.measure.tiers.values import TierName, VariantFigures
-from longreach.units import format_bytes, format_duration, format_tokens
+from longreach.units import format_bytes, format_count, format_duration, format_tokens
 
 _SECONDS_A_DAY = 86_400
 _TB = 10**12
@@ -23,6 +23,7 @@ def notes_on(
     """Overflow, overlap, wear and granularity as they were seen. `planned_tokens` is the GPU cache that prompts were made for."""
     by_tiers = {one.variant.tiers: one for one in reversed(figures)}
     return (
+        *_mixed(figures),
         *_other_release(figures, planned_release),
         *_other_capacity(figures, planned_tokens),
         *_overflow(by_tiers.get(("gpu",))),
@@ -32,6 +33,15 @@ def notes_on(
         *(_granularity(figures) if is_hybrid else ()),
         *(_memory_copies(figures) if device_type == "cpu" else ()),
     )
+
+
+def _mixed(figures: Sequence[VariantFigures]) -> Iterator[str]:
+    for one in figures:
+        if one.num_mixed_runs:
+            yield (
+                f"{one.variant.name}: in {one.num_mixed_runs} of {format_count(one.num_runs, 'run')} somebody else sent requests "
+                "to the engine: its counts are not those of this comparison alone, and nothing is judged by them"
+            )
 
 
 def _other_release(figures: Sequence[VariantFigures], planned: str | None) -> Iterator[str]:

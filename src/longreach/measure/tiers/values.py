@@ -132,6 +132,7 @@ class VariantFigures:
     block_size: int | None = None
     kv_capacity_tokens: int | None = None
     engine_version: str | None = None
+    num_mixed_runs: int = 0  # of which the engine counted requests of others, too
 
     @property
     def hit_share(self) -> float | None:
@@ -173,6 +174,10 @@ class TierStep:
     gain_by_round: tuple[tuple[int, float], ...] = ()
     added_hit_share: float | None = None  # of all prompt tokens; what the step added, not what the tier served
     more_runs: int | None = None  # of each variant, until the interval is likely to decide; None: it has, or never will
+    drift: Gain | None = (
+        None  # by how much first sends, which no tier serves, surely came sooner: the machine was faster
+    )
+    is_mixed: bool = False  # the engines had requests of others, too: more runs like these decide nothing
 
     @property
     def is_policy(self) -> bool:
