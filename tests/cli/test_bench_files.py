@@ -8,7 +8,7 @@ from tests.measure.bench.results import cold_run, failed, record, result
 
 from longreach.measure.bench.journal import open_journal
 from longreach.measure.bench.log import Entry, RunEnd
-from longreach.measure.bench.values import BenchResult
+from longreach.measure.bench.values import BenchResult, Load
 
 Longreach = Callable[..., tuple[int, str, str]]
 
@@ -95,10 +95,52 @@ def test_report_writes_a_page(longreach: Longreach, tmp_path: Path) -> None:
 
 def test_compare_writes_a_page(longreach: Longreach, tmp_path: Path) -> None:
     path, page = _write(tmp_path / "run.jsonl", cold_run(10)), tmp_path / "compared.html"
-    code, _, err = longreach("bench", "compare", path, path, "--html", str(page))
+    other = _write(tmp_path / "other.jsonl", cold_run(10, label="after"))
+    code, _, err = longreach("bench", "compare", path, other, "--html", str(page))
     assert code == 0
     assert err == f"report: {page}\n"
-    assert "Comparison of two runs" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "Comparison of two runs" in text
+    assert all(word in text for word in ("run.jsonl", "other.jsonl", "after", "synthetic text"))
+
+
+def test_runs_that_are_not_comparable_never_pass_a_gate(longreach: Longreach, tmp_path: Path) -> None:
+    a = _write(tmp_path / "a.jsonl", cold_run(12))
+    b = _write(tmp_path / "b.jsonl", _slower(cold_run(12, load=Load("closed", 4), workload_digest="e" * 64), 0.5))
+    code, out, _ = longreach("bench", "compare", a, b, "--json")
+    document = json.loads(out)
+    assert (code, document["verdict"]) == (1, "not_comparable")
+    assert [obstacle["field"] for obstacle in document["obstacles"]] == ["workload", "load"]
+    assert {metric["verdict"] for metric in document["metrics"]} == {None}
+    assert document["run_b"]["file"] == b
+    code, text, _ = longreach("bench", "compare", a, b)
+    assert code == 1
+    assert text.startswith("NOT COMPARABLE  B against A: not the same workload, load")
+    assert "not the same load: one at a time in A, 4 at once in B" in text
+    page = tmp_path / "page.html"
+    assert longreach("bench", "compare", a, b, "--html", str(page))[0] == 1
+    assert "not comparable" in page.read_text(encoding="utf-8")
+    code, text, _ = longreach("bench", "compare", a, b, "--anyway")
+    assert code == 0
+    assert text.startswith("better")
+    assert "Compared anyway" in text
+
+
+def test_a_run_against_itself_is_refused(longreach: Longreach, tmp_path: Path) -> None:
+    path = _write(tmp_path / "run.jsonl", cold_run(10))
+    code, _, err = longreach("bench", "compare", path, path)
+    assert code == 2
+    assert "A and B are the same run" in err
+
+
+def test_a_run_that_was_stopped_early_says_so_first_and_exits_1(longreach: Longreach, tmp_path: Path) -> None:
+    run = cold_run(10)
+    path = _write(
+        tmp_path / "run.jsonl", BenchResult(replace(run.header, num_requests=20), run.records, interrupted=True)
+    )
+    code, text, _ = longreach("bench", "report", path)
+    assert code == 1
+    assert text.startswith("stopped early: 10 of 20 requests were made")
 
 
 @pytest.mark.parametrize("command", ["report", "compare"])

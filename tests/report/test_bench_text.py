@@ -92,14 +92,6 @@ def test_without_metrics_nothing_is_said_of_the_server() -> None:
     assert "tokens/s generated" not in text
 
 
-def test_the_same_run_compared_with_itself_is_equal() -> None:
-    run = cold_run(12)
-    text = render_comparison(compare_runs(run, run), Paint())
-    assert text.startswith("equal  B against A: 5 equal")
-    assert "warning: A and B are the same run" in text
-    assert "would do" not in text
-
-
 if __name__ == "__main__":
     for title, render in SCREENS.items():
         (FOLDER / f"{title}.txt").write_text(render(Paint()) + "\n", encoding="utf-8")

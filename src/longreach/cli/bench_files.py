@@ -1,6 +1,6 @@
 """`longreach bench compare` and `bench report`: results files read again, nothing measured."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,14 @@ def slo_option(function: Any) -> Any:
     help="Differences up to this are equal.",
 )
 @click.option("--html", type=FILE, metavar="FILE.html", help="Write one self-contained page as well.")
+@click.option("--anyway", is_flag=True, help="Give verdicts on runs that are not comparable, too.")
 @slo_option
 @json_option
-def compare(a: Path, b: Path, *, margin: float, html: Path | None, slo: str | None, as_json: bool) -> int:
+def compare(a: Path, b: Path, *, margin: float, html: Path | None, anyway: bool, slo: str | None, as_json: bool) -> int:
     """Compare two results files figure by figure: better, equal, worse or not enough data, with intervals.
 
-    Requests of the same workload are compared pair by pair. Exit code 1 when a figure is worse.
+    Requests of the same workload are compared pair by pair. Runs of another workload, load, output length, cache state or API
+    are not comparable. Exit code 1 when they are not, or when a figure is worse.
     """
     from longreach.measure.bench.compare import compare_runs
     from longreach.measure.bench.journal import read_journal
@@ -43,7 +45,9 @@ def compare(a: Path, b: Path, *, margin: float, html: Path | None, slo: str | No
 
     limits = _slo(slo)
     refuse_to_replace(html, a, b)
-    comparison = compare_runs(read_journal(a), read_journal(b), margin, limits)
+    found = compare_runs(read_journal(a), read_journal(b), margin, limits, anyway=anyway)
+    runs = {name: replace(getattr(found, name), file=str(path)) for name, path in (("run_a", a), ("run_b", b))}
+    comparison = replace(found, **runs)
     if html is not None:
         from longreach.cli.html_page import write_compare_page
 
@@ -53,7 +57,7 @@ def compare(a: Path, b: Path, *, margin: float, html: Path | None, slo: str | No
         echo_json({"verdict": comparison.verdict, **asdict(comparison)})
     else:
         click.echo(render_comparison(comparison, stdout_paint()))
-    return 1 if comparison.verdict == "worse" else 0
+    return 1 if comparison.verdict in ("worse", "not_comparable") else 0
 
 
 @click.command(short_help="Print a results file as `bench` printed it.")
@@ -64,7 +68,7 @@ def compare(a: Path, b: Path, *, margin: float, html: Path | None, slo: str | No
 def report(file: Path, *, html: Path | None, slo: str | None, as_json: bool) -> int:
     """Read a results file and show its figures again, with other limits or as another kind of document.
 
-    Exit code 1 when a request failed, or the cache was not in the state that was claimed.
+    Exit code 1 when a request failed, the cache was not in the state that was claimed, or the run was stopped early.
     """
     from longreach.measure.bench.journal import read_journal
     from longreach.measure.bench.summary import summarise
@@ -76,7 +80,8 @@ def report(file: Path, *, html: Path | None, slo: str | None, as_json: bool) -> 
     if html is not None:
         write_html(html, result, summary)
     print_report(result, summary, as_json=as_json)
-    return 1 if any(item.name in _GRAVE and item.verdict == "fail" for item in summary.checks) else 0
+    is_grave = any(item.name in _GRAVE and item.verdict == "fail" for item in summary.checks)
+    return 1 if is_grave or result.interrupted else 0
 
 
 def refuse_to_replace(page: Path | None, *results: Path) -> None:

@@ -50,7 +50,9 @@ def _headline(result: BenchResult, summary: BenchSummary, paint: Paint) -> list[
     states = ", then ".join(STATE_WORDS[state.state] for state in summary.states)
     num_requests = format_count(header.num_requests, "request")
     sent = f"{num_requests}, {states}; {describe_load(header.load)}; {printable(header.workload_source)}"
-    lines = [*(paint(line, "bold") for line in _wrapped(title, paint, "")), *_wrapped(sent, paint), ""]
+    early = f"stopped early: {len(result.counted):,} of {format_count(result.num_wanted, 'request')} were made"
+    lines = [paint(early, "bold", "red")] if result.interrupted else []
+    lines += [*(paint(line, "bold") for line in _wrapped(title, paint, "")), *_wrapped(sent, paint), ""]
     missing = summary.num_wanted - summary.num_ok - summary.num_failed
     done = f"{summary.num_ok:,} of {format_count(summary.num_wanted, 'request')} answered"
     parts = [f"{done} in {format_duration(summary.duration_s)}"]

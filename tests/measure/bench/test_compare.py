@@ -11,6 +11,7 @@ from longreach.measure.bench.compare_values import MetricComparison, RunComparis
 from longreach.measure.bench.statistics import Estimate
 from longreach.measure.bench.summary_values import Interval, Slo
 from longreach.measure.bench.values import BenchResult, Load, PhaseSpec
+from longreach.measure.verify_report import ServerState
 
 COLD_AND_WARM = (PhaseSpec("cold", "cold"), PhaseSpec("warm", "warm"))
 
@@ -69,12 +70,13 @@ def test_pairs_tell_what_the_spread_of_lengths_would_hide(factor: float, verdict
 
 
 def test_other_prompts_are_not_paired_and_need_more_requests() -> None:
-    comparison = compare_runs(_run(1), _run(2, factor=1.2, workload_digest="e" * 64))
+    comparison = compare_runs(_run(1), _run(2, factor=1.2, workload_digest="e" * 64), anyway=True)
     ttft = _find(comparison, "ttft_s", "mean")
     assert (ttft.verdict, ttft.paired) == ("not_enough_data", False)
     assert ttft.num_needed is not None
     assert 50 < ttft.num_needed < 1000
-    assert any(warning.startswith("not the same workload") for warning in comparison.warnings)
+    assert [obstacle.field for obstacle in comparison.obstacles] == ["workload"]
+    assert comparison.is_forced
 
 
 def test_a_run_does_not_differ_from_its_repeat() -> None:
@@ -125,10 +127,7 @@ def test_failures_and_limits_are_compared_as_shares() -> None:
 @pytest.mark.parametrize(
     ("header", "warning"),
     [
-        ({"load": Load("closed", 4)}, "not the same load: one at a time in A, 4 at once in B"),
         ({"model": "other"}, "not the same model: tiny in A, other in B"),
-        ({"longreach_version": "9"}, "not the same longreach version: 0.1.0 in A, 9 in B"),
-        ({"phases": COLD_AND_WARM}, "not the same cache states: cold in A, cold, warm in B"),
         ({"num_requests": 40}, "B is not complete: 10 of 40 requests were not made"),
     ],
 )
@@ -142,7 +141,103 @@ def test_requests_in_another_state_than_claimed_are_said() -> None:
     other = replace(run, records=(replace(run.records[0], proof="disproven"), *run.records[1:]))
     expected = "B: the cache was not in the state that was claimed for 1 of 30 requests"
     assert compare_runs(run, other).warnings == (expected,)
-    assert compare_runs(run, run).warnings == ("A and B are the same run",)
+
+
+def test_a_run_is_not_compared_with_itself() -> None:
+    with pytest.raises(UsageError, match="A and B are the same run"):
+        compare_runs(_run(1), _run(1))
+
+
+@pytest.mark.parametrize(
+    ("header", "field", "in_a", "in_b"),
+    [
+        ({"workload_digest": "e" * 64}, "workload", "synthetic text (dddddddddddd)", "synthetic text (eeeeeeeeeeee)"),
+        ({"load": Load("closed", 4)}, "load", "one at a time", "4 at once"),
+        ({"load": Load("poisson", 1, 0.5)}, "load", "one at a time", "0.5 a second (poisson), at most 1 at once"),
+        ({"phases": COLD_AND_WARM}, "cache states", "cold", "cold, warm"),
+        ({"api": "completions"}, "API", "chat", "completions"),
+    ],
+)
+def test_runs_of_other_work_or_load_have_no_verdict(header: dict[str, Any], field: str, in_a: str, in_b: str) -> None:
+    a, b = _run(1), _run(2, factor=0.8, **header)
+    comparison = compare_runs(a, b)
+    assert [(o.field, o.a, o.b) for o in comparison.obstacles] == [(field, in_a, in_b)]
+    assert comparison.verdict == "not_comparable"
+    assert {metric.verdict for metric in comparison.metrics} == {None}
+    forced = compare_runs(a, b, anyway=True)
+    assert forced.verdict in ("better", "not_enough_data")
+    assert forced.obstacles == comparison.obstacles
+
+
+def test_answers_of_another_length_are_other_work() -> None:
+    longer = _run(2)
+    longer = replace(longer, records=tuple(replace(r, wanted_output_tokens=20 + r.index % 2) for r in longer.records))
+    (obstacle,) = compare_runs(_run(1), longer).obstacles
+    assert (obstacle.field, obstacle.a, obstacle.b) == (
+        "output length",
+        "11 tokens",
+        "20 to 21 tokens, 20.5 on average",
+    )
+    cut = replace(longer, records=longer.records[:9])
+    assert not compare_runs(longer, cut).obstacles
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"model": "other"},
+        {"base_url": "http://10.0.0.1:8000"},
+        {"label": "after"},
+        {"longreach_version": "9"},
+        {"server": ServerState(version="0.31.0")},
+    ],
+    ids=lambda header: next(iter(header)),
+)
+def test_what_one_compares_is_no_obstacle(header: dict[str, Any]) -> None:
+    assert compare_runs(_run(1), _run(2, factor=0.8, **header)).verdict == "better"
+
+
+def test_one_better_figure_does_not_make_the_run_better() -> None:
+    a = _run(1)
+    b = replace(_run(2), records=tuple(replace(r, itl_s=0.08 * (1 + r.index % 3 / 100)) for r in _run(2).records))
+    comparison = compare_runs(a, b)
+    assert [m.metric for m in comparison.metrics if m.verdict == "better"] == ["itl_s"]
+    assert comparison.verdict == "not_enough_data"
+    assert [m.metric for m in comparison.lone_better] == ["itl_s"]
+    assert compare_runs(b, a).verdict == "worse"
+
+
+def test_answering_what_failed_before_is_better_by_itself() -> None:
+    broken = result(*(failed(r.index) if r.index % 2 else r for r in _run(1).records))
+    assert compare_runs(broken, _run(2)).verdict == "better"
+
+
+def _drifting(seed: int, size: int = 40) -> BenchResult:
+    """Neighbours share two thirds of their noise: a machine that is now slower, now faster."""
+    noise, level = np.random.default_rng(seed).normal(0, 0.2, size + 20), 0.0
+    run, factors = _run(0, size, noise=0.0), []
+    for step in noise:
+        level = 0.66 * level + 0.75 * float(step)
+        factors.append(float(np.exp(level)))
+    slowed = [
+        replace(r, ttft_s=(r.ttft_s or 0) * f, itl_s=0.1 * f, e2e_latency_s=r.e2e_latency_s * f)
+        for r, f in zip(run.records, factors[20:], strict=True)
+    ]
+    return result(*slowed)
+
+
+def test_drift_within_a_run_widens_the_intervals() -> None:
+    pairs = [(_drifting(seed), _drifting(1000 + seed)) for seed in range(40)]
+    verdicts = [compare_runs(a, b).verdict for a, b in pairs]
+    assert sum(verdict in ("better", "worse") for verdict in verdicts) <= 4
+
+
+def test_answers_in_one_piece_are_warned_of_where_the_shares_differ() -> None:
+    b = _run(2)
+    whole = tuple(replace(r, itl_s=None, chunk_gap_max_s=0.0) if r.index < 7 else r for r in b.records)
+    comparison = compare_runs(_run(1), replace(b, records=whole))
+    assert any(w.startswith("answers that came in one piece: 0 of 30 in A, 7 of 30 in B") for w in comparison.warnings)
+    assert _find(comparison, "itl_s", "mean").num_b == 23
 
 
 def test_runs_without_a_common_figure_are_refused() -> None:
@@ -177,7 +272,7 @@ def _failing_slow(run: BenchResult, num: int) -> BenchResult:
 def test_a_run_that_fails_its_slow_requests_is_not_called_faster(digest: str) -> None:
     a, b = _run(1), _failing_slow(_run(2, factor=0.8, workload_digest=digest), 3)
     for first, second, name in ((a, b, "B"), (b, a, "A")):
-        comparison = compare_runs(first, second, 0.05)
+        comparison = compare_runs(first, second, 0.05, anyway=True)
         assert {m.verdict for m in comparison.metrics if m.unit == "s"} == {"not_enough_data"}
         assert comparison.verdict == "not_enough_data"
         assert any(w.startswith(f"{name} failed 3 of 30 requests") for w in comparison.warnings)

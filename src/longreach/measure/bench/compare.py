@@ -9,16 +9,19 @@ A difference is B's figure / A's - 1 (of shares: B's - A's). With the margin m:
 A run that failed requests which the other answered is not called faster: its times leave them out, and the slow ones fail
 first. Better or worse is not enough data then, when it speaks for that run.
 
-All intervals together hold with 95 %: the more figures there are, the surer is each (Bonferroni).
+All intervals together hold with 95 %: the more figures there are, the surer is each (Bonferroni). Each is widened for drift
+within the runs. Runs that did not do the same work under the same load have no verdict but "not comparable".
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from statistics import mean
 
 from longreach.errors import UsageError
 from longreach.measure.bench.compare_samples import Failed, Sample, common_samples, count_failed
 from longreach.measure.bench.compare_values import MetricComparison, RunComparison, Verdict
-from longreach.measure.bench.selection import answered, describe_load, known, states_of
+from longreach.measure.bench.compared_runs import describe_run, find_obstacles
+from longreach.measure.bench.selection import answered, came_in_one_piece, known, states_of
 from longreach.measure.bench.statistics import LEVEL, Estimate, samples_for, samples_that_would_do
 from longreach.measure.bench.summary_values import Slo
 from longreach.measure.bench.values import BenchResult, RequestRecord
@@ -28,9 +31,16 @@ _ABOUT_AS_LONG = 0.01
 
 
 def compare_runs(
-    a: BenchResult, b: BenchResult, margin: float = DEFAULT_MARGIN, slo: Slo | None = None
+    a: BenchResult, b: BenchResult, margin: float = DEFAULT_MARGIN, slo: Slo | None = None, *, anyway: bool = False
 ) -> RunComparison:
-    """Figure by figure. UsageError when the two have none in common; a run that answered nothing has its failures."""
+    """Figure by figure. UsageError when the two have none in common, or are one; a run that answered nothing has its
+    failures. Runs that are not comparable have figures without verdicts, unless `anyway`.
+    """
+    if a == b:
+        why = f"both began {a.header.started_at} and hold the same requests"
+        raise UsageError(
+            "A and B are the same run", why, "measure again with the same --seed, and compare the two files"
+        )
     samples = common_samples(a, b, slo)
     if not samples or not set(states_of(a)) & set(states_of(b)):
         raise UsageError(
@@ -39,13 +49,21 @@ def compare_runs(
             "longreach bench report FILE.jsonl says what each did; measure both with the same --states",
         )
     level = 1 - (1 - LEVEL) / len(samples)
+    obstacles = find_obstacles(a, b)
+    metrics = [_compare(sample, margin, level) for sample in samples]
+    if obstacles and not anyway:
+        metrics = [replace(metric, verdict=None, num_needed=None) for metric in metrics]
     return RunComparison(
         label_a=a.header.label or "A",
         label_b=b.header.label or "B",
         margin=margin,
         level=level,
-        metrics=tuple(_compare(sample, margin, level) for sample in samples),
+        metrics=tuple(metrics),
         warnings=tuple(_warnings(a, b)),
+        obstacles=obstacles,
+        is_forced=anyway and bool(obstacles),
+        run_a=describe_run(a),
+        run_b=describe_run(b),
     )
 
 
@@ -102,25 +120,12 @@ def _num_needed(found: Estimate, margin: float, least: int) -> int | None:
     return None if needed is None else max(needed, found.num_samples + 1)
 
 
-_SHOULD_AGREE: tuple[tuple[str, Callable[[BenchResult], object]], ...] = (
-    ("workload", lambda run: f"{run.header.workload_source} ({run.header.workload_digest[:12]})"),
-    ("load", lambda run: describe_load(run.header.load)),
-    ("model", lambda run: run.header.model),
-    ("cache states", lambda run: ", ".join(states_of(run))),
-    ("API", lambda run: run.header.api),
-    ("server", lambda run: f"vLLM {run.header.server.version}" if run.header.server.version else "unknown"),
-    ("longreach version", lambda run: run.header.longreach_version),
-)
-
-
 def _warnings(a: BenchResult, b: BenchResult) -> Iterator[str]:
     """What a reader must know before trusting a verdict."""
-    if a == b:
-        yield "A and B are the same run"
-    for what, read in _SHOULD_AGREE:
-        if read(a) != read(b):
-            yield f"not the same {what}: {read(a)} in A, {read(b)} in B"
+    if a.header.model != b.header.model:
+        yield f"not the same model: {a.header.model} in A, {b.header.model} in B"
     yield from _other_work(a, b)
+    yield from _other_streaming(a, b)
     failed = count_failed(a, b)
     for name, other, run, num_failed in (("A", "B", a, failed.by_a), ("B", "A", b, failed.by_b)):
         missing = run.num_wanted - len(run.counted)
@@ -134,6 +139,18 @@ def _warnings(a: BenchResult, b: BenchResult) -> Iterator[str]:
         num_disproven = sum(record.proof == "disproven" for record in run.counted)
         if num_disproven:
             yield f"{name}: the cache was not in the state that was claimed for {num_disproven} of {len(run.counted)} requests"
+
+
+def _other_streaming(a: BenchResult, b: BenchResult) -> Iterator[str]:
+    """An answer in one piece has a time to first token that is an upper bound, and no time between tokens."""
+    (whole_a, num_a), (whole_b, num_b) = (
+        (sum(map(came_in_one_piece, answered(run))), len(answered(run))) for run in (a, b)
+    )
+    if whole_a * num_b != whole_b * num_a:
+        yield (
+            f"answers that came in one piece: {whole_a} of {num_a} in A, {whole_b} of {num_b} in B; their first token came "
+            "earlier than TTFT says, and they are in no ITL"
+        )
 
 
 def _where(a: BenchResult, b: BenchResult, other: str) -> str:

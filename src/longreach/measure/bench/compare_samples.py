@@ -3,8 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from longreach.measure.bench.compare_values import Unit
-from longreach.measure.bench.selection import busy_time_s, known, states_of
+from longreach.measure.bench.drift import drift_of_difference, widen
+from longreach.measure.bench.resampling import Array
+from longreach.measure.bench.selection import busy_time_s, itl_s, known, states_of
 from longreach.measure.bench.slo import is_unknown, judge
 from longreach.measure.bench.statistics import (
     Estimate,
@@ -48,7 +52,7 @@ class Failed:
 
 _TIMES: tuple[tuple[str, Read, tuple[Figure, ...]], ...] = (
     ("ttft_s", lambda record: record.ttft_s, ("mean", "p50", "p99")),
-    ("itl_s", lambda record: record.itl_s, ("mean",)),
+    ("itl_s", itl_s, ("mean",)),
     ("e2e_latency_s", lambda record: record.e2e_latency_s, ("mean",)),
 )
 
@@ -92,7 +96,10 @@ def _values(a: BenchResult, b: BenchResult, state: CacheState, read: Read) -> tu
 def _matched(
     a: BenchResult, b: BenchResult, wanted: Callable[[RequestRecord], bool]
 ) -> tuple[list[RequestRecord], list[RequestRecord], bool]:
-    of_a, of_b = ({(r.state, r.index): r for r in run.counted if wanted(r)} for run in (a, b))
+    """In the order of sending."""
+    of_a, of_b = (
+        {(r.state, r.index): r for r in sorted(run.counted, key=lambda r: r.sent_s) if wanted(r)} for run in (a, b)
+    )
     if a.header.workload_digest != b.header.workload_digest:
         return list(of_a.values()), list(of_b.values()), False
     both = [key for key in of_a if key in of_b]
@@ -102,6 +109,7 @@ def _matched(
 def _time(
     metric: str, state: CacheState, figure: Figure, a: Sequence[float], b: Sequence[float], *, paired: bool
 ) -> Sample:
+    drift = drift_of_difference(_scaled(a), _scaled(b), paired=paired)
     return Sample(
         metric=metric,
         unit="s",
@@ -109,11 +117,17 @@ def _time(
         b=compute_figure(b, figure),
         num_a=len(a),
         num_b=len(b),
-        estimate=lambda level: relative_difference(a, b, figure, paired=paired, level=level),
+        estimate=lambda level: widen(relative_difference(a, b, figure, paired=paired, level=level), drift),
         state=state,
         figure=figure,
         paired=paired,
     )
+
+
+def _scaled(values: Sequence[float]) -> Array:
+    """In units of their mean: what each adds to a relative difference."""
+    sample = np.asarray(values, dtype=float)
+    return np.asarray(sample / sample.mean())
 
 
 def _throughput(a: BenchResult, b: BenchResult) -> Iterator[Sample]:
@@ -134,10 +148,14 @@ def _throughput(a: BenchResult, b: BenchResult) -> Iterator[Sample]:
     rate_a, rate_b = (_tokens_per_s(run) for run in (a, b))
     moved = (rate_b / rate_a) / (_quotient(side_b) / _quotient(side_a))
 
+    drift = drift_of_difference(
+        *(_scaled(tokens) - _scaled(times) for tokens, times in (side_a, side_b)), paired=paired
+    )
+
     def estimate(level: float) -> Estimate:
         found = relative_rate_difference(side_a, side_b, paired=paired, level=level)
         interval = found and ((1 + found[0]) * moved - 1, (1 + found[1]) * moved - 1)
-        return Estimate(rate_b / rate_a - 1, interval, min(len(records_a), len(records_b)))
+        return widen(Estimate(rate_b / rate_a - 1, interval, min(len(records_a), len(records_b))), drift)
 
     yield Sample(
         "output_tokens_per_s",

@@ -4,7 +4,16 @@ from xml.etree.ElementTree import Element
 
 from longreach.measure.bench.compare_values import MetricComparison, RunComparison
 from longreach.measure.verify_report import Verdict
-from longreach.report.bench_compare_text import HONESTY, name_metric, write_figure, write_needed
+from longreach.report.bench_compare_text import (
+    HONESTY,
+    NO_INTERVAL,
+    count_verdicts,
+    describe_runs,
+    explain_verdict,
+    name_metric,
+    write_figure,
+    write_needed,
+)
 from longreach.report.html.colours import BAD, DOUBT, GOOD, SERIES, Colour
 from longreach.report.html.elements import Content, table
 from longreach.report.html.page import Headline, notes, plot_section, render_page, section, word
@@ -16,7 +25,9 @@ _VERDICTS: dict[str, tuple[str, Verdict, Colour]] = {
     "equal": ("equal", "pass", SERIES[0]),
     "worse": ("worse", "fail", BAD),
     "not_enough_data": ("not enough data", "cannot_tell", DOUBT),
+    "not_comparable": ("not comparable", "fail", BAD),
 }
+_NO_VERDICT: tuple[str, Verdict, Colour] = ("no verdict", "cannot_tell", DOUBT)
 
 
 def render_compare_html(comparison: RunComparison) -> str:
@@ -24,22 +35,20 @@ def render_compare_html(comparison: RunComparison) -> str:
     body = [
         plot_section("Plots", [_plot(comparison)]),
         *([section("Figures", _metric_table(comparison))] if comparison.metrics else []),
-        section("How to read it", *notes((*_needed(comparison), HONESTY))),
+        section("How to read it", *notes((*_needed(comparison), NO_INTERVAL, HONESTY))),
     ]
     return render_page("Comparison of two runs", _headline(comparison), body)
 
 
 def _headline(comparison: RunComparison) -> Headline:
     text, level, _ = _VERDICTS[comparison.verdict]
-    found = [item.verdict for item in comparison.metrics]
-    counts = ", ".join(f"{found.count(name)} {words[0]}" for name, words in _VERDICTS.items() if name in found)
     return Headline(
         f"{comparison.label_b} against {comparison.label_a}: {text}",
         f"Differences are of B ({comparison.label_b}) from A ({comparison.label_a}). All intervals together hold with 95 %; "
         f"each of them with {100 * comparison.level:.3g} %.",
         level,
-        f"{text.capitalize()}: {counts or 'no figure in common'}.",
-        comparison.warnings,
+        f"{text.capitalize()}: {count_verdicts(comparison) or 'no figure in common'}.",
+        (*explain_verdict(comparison), *comparison.warnings, *describe_runs(comparison)),
     )
 
 
@@ -53,7 +62,7 @@ def _plot(comparison: RunComparison) -> Plot | NoPlot:
 
 
 def _difference(item: MetricComparison) -> Difference:
-    text, _, colour = _VERDICTS[item.verdict]
+    text, _, colour = _VERDICTS[item.verdict] if item.verdict else _NO_VERDICT
     return Difference(name_metric(item), item.difference, item.interval, text, colour)
 
 
@@ -65,7 +74,7 @@ _HEADER = ("figure", "verdict", "A", "B", "difference", "interval", "requests of
 
 
 def _row(item: MetricComparison) -> tuple[Content, ...]:
-    text, level, _ = _VERDICTS[item.verdict]
+    text, level, _ = _VERDICTS[item.verdict] if item.verdict else _NO_VERDICT
     return (
         name_metric(item),
         word(level, text),
