@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from longreach.errors import ServerError
 from longreach.measure.bench.events import BenchEvent, OnBenchEvent
+from longreach.measure.bench.fitting import fit_wish
 from longreach.measure.bench.flood import choose_flood_tokens
 from longreach.measure.bench.journal import read_log
 from longreach.measure.bench.reach import reach
@@ -44,6 +45,7 @@ async def prepare_workload(
     async with open_client(read_endpoint(target.base_url, target.api_key_env), settings.timeouts) as client:
         on_event(BenchEvent("reach"))
         reached = await reach(client, target)
+        wish = fit_wish(wish, reached.state.max_model_len or target.expected.max_model_len)
         if reached.error is not None:
             return await _outline(wish, target.tokenizer, reached.error)
         if "evicted" in settings.states:  # refuses, before anything long begins, what cannot be flooded
@@ -57,12 +59,8 @@ async def prepare_workload(
             if error.cause != "unreachable":
                 raise
             return await _outline(wish, target.tokenizer, error.why)
-        # Inside: it may be the server that counts.
-        longest = reached.state.max_model_len or target.expected.max_model_len
-        if isinstance(wish.source, TraceSource) and wish.source.max_request_tokens is None:
-            wish = replace(wish, source=replace(wish.source, max_request_tokens=longest))
         nonce = "" if reached.is_vllm else settings.cache_salt or ""
-        return await _build(replace(wish, nonce=nonce), learned, on_event)
+        return await _build(replace(wish, nonce=nonce), learned, on_event)  # inside: it may be the server that counts
 
 
 async def _build(wish: WorkloadWish, learned: LearnedCounting, on_event: OnBenchEvent) -> Workload:
@@ -86,7 +84,8 @@ async def _outline(wish: WorkloadWish, tokenizer_name: str | None, reason: str) 
         for index, item in enumerate(outline.requests)
     )
     tokenizer = "none: there was nobody to send to"
-    return Workload(outline.source, wish.seed, tokenizer, 0, {}, requests, nobody=reason)
+    notes = wish.notes + outline.notes
+    return Workload(outline.source, wish.seed, tokenizer, 0, {}, requests, notes=notes, nobody=reason)
 
 
 def outline_wish(wish: WorkloadWish) -> Outline | None:

@@ -7,8 +7,10 @@ from datetime import datetime
 import orjson
 
 from longreach._version import __version__
+from longreach.errors import ServerError
 from longreach.measure.bench.asking import Asking
 from longreach.measure.bench.events import BenchEvent, OnBenchEvent
+from longreach.measure.bench.fitting import require_fit
 from longreach.measure.bench.flood import choose_flood_tokens
 from longreach.measure.bench.loops import schedule
 from longreach.measure.bench.reach import Reached, not_reached, reach
@@ -47,6 +49,8 @@ async def run_bench(
     async with open_client(endpoint, settings.timeouts) as client, LoopLagMeter() as lag:
         on_event(BenchEvent("reach"))
         reached = await reach(client, target) if workload.nobody is None else not_reached(target, workload.nobody)
+        longest = reached.state.max_model_len or target.expected.max_model_len
+        _check_reached(client.endpoint.root, settings, workload, reached, longest)
         header = _make_header(client, target, settings, workload, reached)
         plan = _plan(target, settings, workload, reached)
         with open_store(settings, header) as store:
@@ -58,6 +62,17 @@ async def run_bench(
             store.end(lag.p99_s, interrupted=interrupted)
             on_event(BenchEvent("finished"))
             return store.log.result()
+
+
+def _check_reached(
+    url: str, settings: BenchSettings, workload: Workload, reached: Reached, longest: int | None
+) -> None:
+    if reached.error is not None and settings.needs_server:
+        why = f"{reached.error}; is it started, and is this its address and port?"
+        fix = f"longreach up PLAN, or see who answers: curl -i {url}/v1/models"
+        raise ServerError(f"nothing answers at {url}", why, fix, "unreachable")
+    if reached.error is None and longest is not None:
+        require_fit(workload.requests, longest)
 
 
 async def _run_until_cancelled(run: Run, lag: LoopLagMeter) -> bool:

@@ -29,6 +29,7 @@ class BenchSettings:
     resume: bool = False
     answers: Path | None = None
     label: str = ""
+    needs_server: bool = False  # nobody there is an error, not a run in which everything failed
 
     @property
     def body_fields(self) -> dict[str, object]:

@@ -18,10 +18,11 @@ from longreach.measure.workload.outlines import (
     outline_synthetic,
 )
 from longreach.measure.workload.tails import TailWriter, measure_room
-from longreach.measure.workload.texts import note_alike, outline_passages, read_texts, sample_text
+from longreach.measure.workload.texts import leave_out_longer, note_alike, outline_passages, read_texts, sample_text
 from longreach.measure.workload.trace import outline_trace
 from longreach.measure.workload.values import Workload, WorkloadRequest
 from longreach.measure.workload.wishes import ConversationSource, SyntheticSource, TextSource, TraceSource, WorkloadWish
+from longreach.units import format_count
 
 OnProgress = Callable[[int, int], None]
 """Tokens written so far, tokens to write."""
@@ -75,9 +76,15 @@ async def _take_as_they_are(source: TextSource, counting: Counting) -> tuple[Out
     texts = await asyncio.to_thread(read_texts, source.path)
     files = texts.files[: source.num_requests]
     counts = await counting.tokenizer.count_many([file.text for file in files])
-    requests = tuple(RequestOutline((), tokens + counting.template_tokens, source.output_tokens) for tokens in counts)
-    outline = Outline(f"{len(files)} files of {source.path.name}", {}, requests, texts.notes + note_alike(texts))
-    return outline, {}, [file.text for file in files]
+    requests = [RequestOutline((), tokens + counting.template_tokens, source.output_tokens) for tokens in counts]
+    fitting, notes = leave_out_longer(source, requests)
+    outline = Outline(
+        f"{format_count(len(fitting), 'file')} of {source.path.name}",
+        {},
+        tuple(requests[place] for place in fitting),
+        (*texts.notes, *notes, *note_alike(texts)),
+    )
+    return outline, {}, [files[place].text for place in fitting]
 
 
 async def _finish(
@@ -90,7 +97,7 @@ async def _finish(
         template_tokens=counting.template_tokens,
         segments=segments,
         requests=_assemble(outline, tails),
-        notes=outline.notes,
+        notes=wish.notes + outline.notes,
     )
     return replace(workload, digest=await asyncio.to_thread(digest_workload, workload))
 

@@ -1,6 +1,6 @@
 """The user's own text as prompts: cut to an exact length at different places, or each file as it is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,3 +144,24 @@ def note_alike(texts: Texts) -> tuple[str, ...]:
         if num_alike
         else ()
     )
+
+
+def leave_out_longer(source: TextSource, requests: Sequence[RequestOutline]) -> tuple[list[int], tuple[str, ...]]:
+    """The places of the files that fit, and a note on those that do not. UsageError when none does."""
+    longest = source.max_request_tokens
+    if longest is None:
+        return list(range(len(requests))), ()
+    room = longest - source.output_tokens
+    fitting = [place for place, request in enumerate(requests) if request.prompt_tokens <= room]
+    if not fitting:
+        raise UsageError(
+            f"no file of '{source.path}' fits the server",
+            f"the shortest is {min(request.prompt_tokens for request in requests):,} tokens, its answer "
+            f"{source.output_tokens:,}, and the longest request {longest:,}",
+            f"--input-tokens {room}, which cuts prompts from it"
+            if room > 0
+            else f"--output-tokens {max(1, longest // 4)}",
+        )
+    num_longer = len(requests) - len(fitting)
+    note = f"left out: {format_count(num_longer, 'file')} longer than {longest:,} tokens with the answer"
+    return fitting, (note,) if num_longer else ()

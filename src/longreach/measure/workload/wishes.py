@@ -33,6 +33,7 @@ class TextSource:
     output_tokens: int
     input_tokens: int | None = None
     num_requests: int | None = None  # None: as many as there are without cutting any passage twice
+    max_request_tokens: int | None = None  # of whole files, with their answer: longer ones are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +69,4 @@ class WorkloadWish:
     source: SyntheticSource | TextSource | TraceSource | ConversationSource
     seed: str = "longreach"
     nonce: str = ""
+    notes: tuple[str, ...] = ()  # why it is as it is, where nobody said
