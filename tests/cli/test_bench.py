@@ -317,6 +317,85 @@ def test_a_plan_gives_length_model_and_an_estimate(longreach: Longreach, tmp_pat
     assert 0 < document["expected_cold_s"]["low"] < document["expected_cold_s"]["high"]
 
 
+@pytest.mark.parametrize(
+    ("mean", "output", "tokens", "why"),
+    [
+        ("8k", "128", 8_000, "the plan's mean"),
+        ("32k", "128", 16_000, "half the plan's longest request, 32,000, which is its mean too"),
+        ("31k", "2k", 30_000, "the plan's mean is 31,000, and the answer takes 2,000 of 32,000"),
+    ],
+    ids=["mean", "mean is longest", "no room for the answer"],
+)
+def test_a_length_that_nobody_named_is_explained(
+    longreach: Longreach, tmp_path: Path, mean: str, output: str, tokens: int, why: str
+) -> None:
+    plan = str(tmp_path / "plan.yaml")
+    longreach("plan", "qwen3-8b", "--gpus", "1xH100", "--max-model-len", "32k", "--mean-input", mean, "-o", plan)
+    _, out, _ = longreach("bench", plan, "--output-tokens", output, "--dry-run", "--json")
+    document = json.loads(out)
+    assert document["longest_prompt_tokens"] == tokens
+    assert document["notes"] == [f"no --input-tokens: {tokens:,}, {why}"]
+    code, _, err = longreach("bench", plan, "--input-tokens", "32k", "--dry-run")
+    assert (code, "--input-tokens 31872" in err) == (2, True)
+    code, out, err = longreach("bench", plan, "--num-requests", "2")
+    assert (code, out) == (1, "")
+    assert f"fix: longreach up {plan}" in err
+
+
+def test_nobody_there_is_one_error_for_people_and_leaves_no_file(
+    longreach: Longreach, tmp_path: Path, state_home: Path
+) -> None:
+    path = tmp_path / "w.jsonl"
+    code, out, err = longreach("bench", "http://127.0.0.1:9", *SMALL, "--save-workload", str(path))
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-3] == "error: nothing answers at http://127.0.0.1:9"
+    assert "is it started" in err
+    assert "fix: longreach up PLAN" in err
+    assert not path.exists()
+    assert not state_home.exists()
+
+
+def test_a_trace_is_tried_as_it_will_be_sent(longreach: Longreach, tmp_path: Path) -> None:
+    plan, trace = str(tmp_path / "plan.yaml"), tmp_path / "t.jsonl"
+    longreach("plan", "qwen3-8b", "--gpus", "1xH100", "--max-model-len", "32k", "-o", plan)
+    lines = ((0, 600, 0), (2_000, 40_960, 100), (3_480_000, 700, 300))
+    trace.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "timestamp": moment,
+                    "input_length": tokens,
+                    "output_length": 8,
+                    "hash_ids": [*range(first, first + -(-tokens // 512))],
+                }
+            )
+            + "\n"
+            for moment, tokens, first in lines
+        ),
+        encoding="utf-8",
+    )
+    _, out, _ = longreach("bench", plan, "--trace", str(trace), "--dry-run")
+    assert "requests: 2 of 600 to 700 tokens" in out
+    assert "note: left out: 1 request longer than 32,000 tokens" in out
+    assert "last request is due after 58 min 00 s (--time-scale 0.02 makes it 1 min 10 s)" in out
+    _, out, _ = longreach("bench", "http://127.0.0.1:9", "--trace", str(trace), "--dry-run")
+    assert "requests: 3 of" in out
+    assert "the server's limit is asked when the run begins" in out
+
+
+async def test_a_run_taken_up_again_says_what_is_left(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    async with known_truth() as server:
+        _, _, first = await bench(server, *SMALL, "-o", str(path), "--resume")
+        num_sent = len(server.requests)
+        code, document, second = await bench(server, *SMALL, "-o", str(path), "--resume")
+        assert len(server.requests) == num_sent
+    assert f"there is no {path} yet: the run begins anew" in first
+    assert "nothing is left to send" in second
+    assert "nothing is left" not in first
+    assert (code, len(document["requests"])) == (0, 4)
+
+
 def test_the_first_word_may_name_a_file_command(longreach: Longreach) -> None:
     code, out, _ = longreach("bench", "compare", "--help")
     assert code == 0

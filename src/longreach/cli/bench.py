@@ -1,6 +1,7 @@
 """`longreach bench`: measure a server, and work with the files that this leaves."""
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from longreach.cli.bench_options import bench_options
+from longreach.cli.bench_place import Place
 from longreach.cli.bench_reading import read_settings, read_wish
-from longreach.cli.targets import choose_instance, is_address
-from longreach.errors import UsageError
+from longreach.errors import ServerError
 
 _FILE_COMMANDS = ("compare", "report")
+_LIMIT_IS_ASKED = "the server's limit is asked when the run begins: what is longer is left out then"
 _STATE_CHECKS = frozenset({"cold_is_cold", "warm_is_warm", "evicted_was_evicted"})
 
 
@@ -51,13 +53,16 @@ def bench(target: str, *, as_json: bool, **values: Any) -> int:
 
     Exit code 1 when a request failed (--allow-failures), or the cache was not in a state that --states claims.
     """  # noqa: D301 - click reads \b as a literal paragraph
-    place = _Place(target, values)
-    wish = read_wish(values, place.mean_input_tokens)
+    place = Place(target, values)
+    wish = read_wish(values, place.default_length)
     workload = None if wish is not None else _read_workload(values["workload"])
-    settings, slo = read_settings(values, workload), _slo(values["slo"])
+    settings, slo = replace(read_settings(values, workload), needs_server=not as_json), _slo(values["slo"])
     if values["dry_run"]:
         return _dry_run(place, settings, wish, workload, as_json=as_json)
-    result = _measure(place.target, settings, wish or workload, values["save_workload"])
+    try:
+        result = _measure(place.target, settings, wish or workload, values["save_workload"])
+    except ServerError as error:
+        raise place.with_cure(error) from error
     _say_where(result, settings.journal)
     return _report(result, slo, place, values, as_json=as_json)
 
@@ -69,61 +74,32 @@ def _say_where(result: Any, journal: Path) -> None:
         click.echo(f"results: {journal}{go_on}", err=True)
 
 
-class _Place:
-    """The target, and what its plan says of prompts, where there is one."""
-
-    def __init__(self, target: str, values: dict[str, Any]) -> None:
-        from longreach.measure.bench.settings import BenchTarget
-
-        names = ("tokenizer", "api_key_env", "model")
-        given = {name: values[name] for name in names if values[name] is not None}
-        self._instance: Any = None
-        if is_address(target):
-            if values["instance"]:
-                why, fix = f"'{target}' is a URL", "name a plan file, or leave it out"
-                raise UsageError("--instance goes with a plan", why, fix)
-            self.target = BenchTarget(target, **given)
-            return
-        from dataclasses import replace
-
-        from longreach.cli.from_plan import verify_target
-        from longreach.cli.plan_file import read_plan
-
-        plan = read_plan(Path(target))
-        self._instance = choose_instance(plan, values["instance"])
-        self.target = replace(verify_target(plan, self._instance, self._instance.max_model_len), **given)
-
-    @property
-    def mean_input_tokens(self) -> int | None:
-        """The length that the plan gives figures for, beside the longest."""
-        if self._instance is None or not self._instance.speed:
-            return None
-        mean: int = self._instance.speed[-1].prompt_tokens
-        return mean if len(self._instance.speed) > 1 else mean // 2
-
-    def expected_speed(self, prompt_tokens: int) -> Any:
-        """The plan's forecast for prompts of this length; None where it does not reach."""
-        if self._instance is None:
-            return None
-        from longreach.cli.from_plan import expected_speed
-
-        return expected_speed(self._instance, prompt_tokens)
-
-
 def _read_workload(path: Path) -> Any:
     from longreach.measure.workload.storing import read_workload
 
     return read_workload(path)
 
 
-def _dry_run(place: _Place, settings: Any, wish: Any, workload: Any, *, as_json: bool) -> int:
+def _dry_run(place: Place, settings: Any, wish: Any, workload: Any, *, as_json: bool) -> int:
     from longreach.cli.bench_dry_run import print_dry_run
+    from longreach.cli.bench_timing import OpenTiming
+    from longreach.measure.bench.fitting import fit_wish, leaves_out, require_fit
     from longreach.measure.bench.prepare import outline_wish
+    from longreach.measure.workload.outlines import Outline
+    from longreach.measure.workload.wishes import TraceSource
 
-    found = workload if wish is None else outline_wish(wish)
-    source = f"prompts cut from {wish.source.path}" if found is None else found.source
-    requests = None if found is None else found.requests
-    return print_dry_run(source, requests, settings, place.expected_speed, as_json=as_json)
+    longest = place.longest_request
+    if wish is None:
+        if longest is not None:
+            require_fit(workload.requests, longest)
+        timing = OpenTiming.of(workload.requests, settings, workload.seed, is_trace=False)
+        return print_dry_run(workload, settings, timing, place.expected_speed, as_json=as_json)
+    fitted = fit_wish(wish, longest)
+    found = outline_wish(fitted) or Outline(f"prompts cut from {wish.source.path}", {}, ())
+    left_open = (_LIMIT_IS_ASKED,) if longest is None and leaves_out(wish) else ()
+    found = replace(found, notes=(*wish.notes, *found.notes, *left_open))
+    timing = OpenTiming.of(found.requests, settings, wish.seed, is_trace=isinstance(wish.source, TraceSource))
+    return print_dry_run(found, settings, timing, place.expected_speed, as_json=as_json)
 
 
 def _slo(text: str | None) -> Any:
@@ -139,12 +115,14 @@ def _measure(target: Any, settings: Any, source: Any, save_to: Path | None) -> A
     import asyncio
 
     from longreach.cli.bench_progress import BenchProgress
+    from longreach.cli.bench_timing import OpenTiming
     from longreach.cli.cancelling import cancelling_on_signals
     from longreach.measure import event_loop
     from longreach.measure.bench.prepare import choose_salt, prepare_workload
     from longreach.measure.bench.run import run_bench
     from longreach.measure.workload.storing import write_workload
     from longreach.measure.workload.values import Workload
+    from longreach.measure.workload.wishes import TraceSource
 
     async def run() -> Any:
         with cancelling_on_signals():
@@ -153,9 +131,15 @@ def _measure(target: Any, settings: Any, source: Any, save_to: Path | None) -> A
                 workload = await prepare_workload(target, salted, source, progress)
             if save_to is not None and workload.nobody is None:
                 write_workload(save_to, workload)
+            timing = OpenTiming.of(workload.requests, salted, workload.seed, is_trace=is_trace)
+            if timing.is_long and workload.nobody is None:
+                progress.say(timing.describe())
             return await run_bench(target, salted, workload, progress)
 
+    is_trace = isinstance(getattr(source, "source", None), TraceSource)
     progress = BenchProgress()
+    if settings.resume and not settings.journal.exists():
+        progress.say(f"there is no {settings.journal} yet: the run begins anew")
     try:
         return event_loop.run(run())
     except asyncio.CancelledError:  # before there was anything to report
@@ -164,7 +148,7 @@ def _measure(target: Any, settings: Any, source: Any, save_to: Path | None) -> A
         progress.close()
 
 
-def _report(result: Any, slo: Any, place: _Place, values: dict[str, Any], *, as_json: bool) -> int:
+def _report(result: Any, slo: Any, place: Place, values: dict[str, Any], *, as_json: bool) -> int:
     from longreach.cli.bench_files import print_report, write_html
     from longreach.measure.bench.summary import summarise
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from longreach.cli.bench_timing import OpenTiming
 from longreach.cli.params import echo_json
 from longreach.units import format_duration
 
@@ -13,22 +14,22 @@ Forecast = Callable[[int], Any]
 """What the plan expects of a prompt of this length; None where it does not say."""
 
 
-def print_dry_run(
-    source: str, requests: Sequence[Any] | None, settings: Any, forecast: Forecast, *, as_json: bool
-) -> int:
-    """`requests` need prompt_tokens and output_tokens; None: both are known once the text is cut."""
-    document = _describe(source, requests, settings, forecast)
+def print_dry_run(found: Any, settings: Any, timing: OpenTiming, forecast: Forecast, *, as_json: bool) -> int:
+    """`found` is a workload or the outline of one; without requests they are known once the text is cut."""
+    document = _describe(found, settings, timing, forecast)
     if as_json:
         echo_json(document)
     else:
-        click.echo("\n".join(_lines(document)))
+        click.echo("\n".join(_lines(document, timing)))
     return 0
 
 
-def _describe(source: str, requests: Sequence[Any] | None, settings: Any, forecast: Forecast) -> dict[str, Any]:
+def _describe(found: Any, settings: Any, timing: OpenTiming, forecast: Forecast) -> dict[str, Any]:
+    requests = found.requests or None
     lengths = None if requests is None else [request.prompt_tokens for request in requests]
     return {
-        "source": source,
+        "source": found.source,
+        "notes": found.notes,
         "states": settings.states,
         "load": asdict(settings.load),
         "num_requests": None if lengths is None else len(lengths),
@@ -38,6 +39,7 @@ def _describe(source: str, requests: Sequence[Any] | None, settings: Any, foreca
         "output_tokens": None if requests is None else sum(request.output_tokens for request in requests),
         "flood_tokens": settings.flood_tokens,
         "results": settings.journal,
+        "last_due_s": timing.last_due_s or None,
         "expected_cold_s": _expect(requests or (), forecast),
     }
 
@@ -57,7 +59,7 @@ def _expect(requests: Sequence[Any], forecast: Forecast) -> dict[str, float] | N
     return {"low": low, "high": high} if requests else None
 
 
-def _lines(document: dict[str, Any]) -> list[str]:
+def _lines(document: dict[str, Any], timing: OpenTiming) -> list[str]:
     states = ", then ".join(state.replace("_", " ") for state in document["states"])
     lines = [f"would send: {document['source']}", f"for each of: {states}"]
     if document["num_requests"] is not None:
@@ -67,10 +69,13 @@ def _lines(document: dict[str, Any]) -> list[str]:
             f"requests: {document['num_requests']:,} of {each} tokens, {document['prompt_tokens']:,} in all",
             f"output: {document['output_tokens']:,} tokens",
         ]
+    lines += [f"note: {note}" for note in document["notes"]]
     load = document["load"]
     at_once = f", {load['concurrency']} at once" if load["concurrency"] else ""
     rate = f", {load['rate_per_s']:g} a second" if load["rate_per_s"] else ""
     lines.append(f"load: {load['arrivals']}{rate}{at_once}")
+    if timing.last_due_s:
+        lines.append(timing.describe())
     if document["flood_tokens"] is not None:
         lines.append(f"flood: {document['flood_tokens']:,} tokens")
     lines.append(f"results: {document['results']}")

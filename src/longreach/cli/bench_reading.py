@@ -1,6 +1,6 @@
 """What the options of `bench` mean together: the source of the prompts, the load, the settings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ _TAKES: Mapping[str, tuple[str, ...]] = {
 """Each source by the option that chooses it, and the options that shape it."""
 
 _SOURCES = tuple(_TAKES)[:-1]
+_NEED_A_LENGTH = ("turns", "generated")
 _DEFAULT_OUTPUT_TOKENS = 128
 _DEFAULT_NUM_REQUESTS = 10
 
@@ -50,14 +51,20 @@ def choose_source_name(values: Mapping[str, Any]) -> str:
     return source
 
 
-def read_wish(values: Mapping[str, Any], default_input_tokens: int | None) -> Any:
-    """The WorkloadWish of these options; None when a workload file is given."""
+def read_wish(values: Mapping[str, Any], default_length: Callable[[int], Any]) -> Any:
+    """The WorkloadWish of these options; None when a workload file is given. `default_length` gives the length of prompts
+    whose answers take so many tokens, and why; None when nobody says.
+    """
     from longreach.measure.workload.wishes import WorkloadWish
 
     name = choose_source_name(values)
     if name == "workload":
         return None
-    return WorkloadWish(_read_source(name, values, default_input_tokens), values["seed"])
+    default = None
+    if name in _NEED_A_LENGTH and values["input_tokens"] is None:
+        default = default_length(values["output_tokens"] or _DEFAULT_OUTPUT_TOKENS)
+    source = _read_source(name, values, default.tokens if default else None)
+    return WorkloadWish(source, values["seed"], notes=(default.note,) if default else ())
 
 
 def _read_source(name: str, values: Mapping[str, Any], default_input_tokens: int | None) -> Any:

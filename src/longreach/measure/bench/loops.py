@@ -41,6 +41,12 @@ def schedule(load: Load, requests: Sequence[WorkloadRequest], seed: str) -> list
     return drawn
 
 
+def last_due_s(load: Load, requests: Sequence[WorkloadRequest], seed: str) -> float:
+    """How long after the first request the last one is due; 0 in a closed loop, where none is."""
+    times = [] if load.arrivals == "closed" else schedule(load, requests, seed)
+    return max(times, default=0.0) - min(times, default=0.0)
+
+
 async def run_closed(requests: Sequence[WorkloadRequest], concurrency: int, send: Send) -> None:
     """Keep `concurrency` requests under way: always the first that is left and does not wait for its own session."""
     waiting = list(requests)

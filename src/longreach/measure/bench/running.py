@@ -101,6 +101,8 @@ class Run:
             await beside.enter_async_context(_beside(self._tick()))
             if self._dead is None:
                 await beside.enter_async_context(_beside(sample_gauges(self._client, self.clock, self._store.keep)))
+            if self._resumed_at_s and not any(map(self._left_of, self._log.header.phases)):
+                self._tell("nothing is left to send: the results file holds it all")
             place = 0
             while place < len(self._log.header.phases):
                 spec = self._log.header.phases[place]
