@@ -1,5 +1,6 @@
 """Where a comparison of tiers stands, on stderr: starts as `up` shows them, runs as `bench` does."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -15,11 +16,13 @@ class TiersProgress:
 
     def __init__(self) -> None:
         self._shown: LaunchProgress | BenchProgress | None = None
+        self._variant = ""
 
     def on_run(self, event: TiersEvent) -> None:
         """A run begins, ends or fails."""
         self.close()
-        head = f"run {event.number} of {event.num_runs}: {event.variant.name}"
+        self._variant = event.variant.title
+        head = f"run {event.number} of {event.num_runs}: {event.variant.title}"
         click.echo(
             {"begin": head, "end": f"{head}: {event.text}"}.get(event.step, f"{head} failed: {event.text}"), err=True
         )
@@ -29,7 +32,7 @@ class TiersProgress:
         if not isinstance(self._shown, LaunchProgress):
             self.close()
             self._shown = LaunchProgress()
-        self._shown(event)
+        self._shown(replace(event, instance=f"{self._variant}: {event.instance}"))
 
     def on_bench(self, event: BenchEvent) -> None:
         """Requests are under way."""

@@ -38,6 +38,11 @@ class TierSet:
         return "+".join((*self.tiers, *(("arc",) if self.policy == "arc" else ())))
 
     @property
+    def title(self) -> str:
+        """The name for people: `GPU`, `GPU+CPU`, `GPU+CPU+disk`, `GPU+CPU+ARC`."""
+        return "+".join((*(TIER_WORDS[tier] for tier in self.tiers), *(("ARC",) if self.policy == "arc" else ())))
+
+    @property
     def slug(self) -> str:
         """The name as a file name and as a part of a deployment's name."""
         return self.name.replace("+", "-")
