@@ -27,23 +27,23 @@ def shown(report: TiersReport) -> list[str]:
 
 def test_a_verdict_shows_its_interval_its_evidence_and_each_send(report: TiersReport) -> None:
     lines = shown(report)
-    place = lines.index("keep: the CPU tier (gpu+cpu against gpu)")
+    place = lines.index("keep: the CPU tier (GPU+CPU against GPU)")
     assert lines[place + 1].startswith(
         "time to first token saved: +60.0 % (+56.5 to +63.2), more than the 5% asked for"
     )
     assert "9,000 prompt tokens came from the CPU tier" in " ".join(lines[place + 1 : place + 4])
     assert "time to first token saved by send: send 1: +0.0 %  send 2: +90.0 %  send 3: +90.0 %" in lines
-    assert lines[-1] == "best: gpu+cpu"
+    assert lines[-1] == "best: GPU+CPU"
 
 
 def test_variants_stand_side_by_side(report: TiersReport) -> None:
-    (gpu,) = [line for line in shown(report) if line.startswith("gpu ") and "s (" in line]
-    (cpu,) = [line for line in shown(report) if line.startswith("gpu+cpu ") and "s (" in line]
+    (gpu,) = [line for line in shown(report) if line.startswith("GPU ") and "s (" in line]
+    (cpu,) = [line for line in shown(report) if line.startswith("GPU+CPU ") and "s (" in line]
     assert gpu.split()[1:4] == ["1", "0", "0.0%"]
     assert cpu.split()[-3:] == ["2.2", "s", "749"]
-    rows = [line.split() for line in shown(report) if line.startswith("gpu+cpu  ")]
-    assert rows[1] == ["gpu+cpu", "2.1", "s", "209", "ms", "209", "ms"]
-    assert rows[2][:3] == ["gpu+cpu", "0", "9,000"]
+    rows = [line.split() for line in shown(report) if line.startswith("GPU+CPU  ")]
+    assert rows[1] == ["GPU+CPU", "2.1", "s", "209", "ms", "209", "ms"]
+    assert rows[2][:3] == ["GPU+CPU", "0", "9,000"]
 
 
 def test_the_widest_tables_fit_a_usual_terminal() -> None:
@@ -67,7 +67,7 @@ def test_the_widest_tables_fit_a_usual_terminal() -> None:
 
 
 def test_what_failed_is_told_in_its_own_words(report: TiersReport) -> None:
-    place = shown(report).index("gpu+cpu+disk, run 1 failed")
+    place = shown(report).index("GPU+CPU+disk, run 1 failed")
     assert shown(report)[place + 1] == "it did not start   why: no memory   fix: buy some"
 
 
@@ -86,7 +86,7 @@ def test_an_undecided_tier_says_what_would_decide(report: TiersReport, more_runs
 
 def test_where_others_used_the_engine_no_number_of_runs_is_named(report: TiersReport) -> None:
     step = replace(report.steps[0], verdict="not_enough_data", more_runs=None, is_mixed=True)
-    assert "not enough data: the CPU tier (gpu+cpu against gpu)" in shown(replace(report, steps=(step,)))
+    assert "not enough data: the CPU tier (GPU+CPU against GPU)" in shown(replace(report, steps=(step,)))
 
 
 def test_on_a_cpu_a_copy_is_not_called_a_reload(report: TiersReport) -> None:
@@ -123,4 +123,4 @@ def test_the_document_is_strict_json_and_holds_every_figure(report: TiersReport)
 def test_arc_is_told_as_a_policy() -> None:
     rig = ScriptedRig(GOOD | {DISK: answering(0.2, (("disk", 0),))})
     lines = shown(run_tiers(SUBJECT, TiersSettings(try_arc=True), rig))
-    assert "drop: ARC in place of LRU (gpu+cpu+arc against gpu+cpu)" in lines
+    assert "drop: ARC in place of LRU (GPU+CPU+ARC against GPU+CPU)" in lines

@@ -37,7 +37,11 @@ def render_tiers(report: TiersReport, paint: Paint) -> str:
     for step in report.steps:
         lines += [*_step(step, paint), ""]
     for run in report.failures:
-        lines += [paint(f"{run.variant.name}, run {run.repeat} failed", "red"), f"  {printable(run.failure or '')}", ""]
+        lines += [
+            paint(f"{run.variant.title}, run {run.repeat} failed", "red"),
+            f"  {printable(run.failure or '')}",
+            "",
+        ]
     lines += [line for note in report.notes for line in _wrapped(f"- {printable(note)}", paint)]
     lines += ["", _winner(report, paint)]
     return "\n".join(lines)
@@ -52,7 +56,7 @@ def _variants(figures: Sequence[VariantFigures]) -> list[str]:
 def _variant(one: VariantFigures) -> tuple[str, ...]:
     ttft = one.ttft_s
     return (
-        one.variant.name,
+        one.variant.title,
         str(one.num_runs),
         str(one.num_failed),
         "-" if one.hit_share is None else f"{one.hit_share:.1%}",
@@ -70,7 +74,7 @@ def _by_send(figures: Sequence[VariantFigures]) -> list[str]:
     rows = [("mean TTFT", *(f"send {number}" for number in sends))]
     for one in figures:
         waits = {item.round: format_duration(item.ttft_mean_s) for item in one.rounds}
-        rows.append((one.variant.name, *(waits.get(number, "-") for number in sends)))
+        rows.append((one.variant.title, *(waits.get(number, "-") for number in sends)))
     return [*table(rows, frozenset(sends)), ""]
 
 
@@ -101,7 +105,7 @@ def _traffic(figures: Sequence[VariantFigures], device_type: str) -> list[str]:
 def _traffic_row(one: VariantFigures, sources: Sequence[str]) -> tuple[str, ...]:
     hits = None if one.hits_by_source is None else dict(one.hits_by_source)
     return (
-        one.variant.name,
+        one.variant.title,
         *("-" if hits is None else format_tokens(hits.get(source, 0)) for source in sources),
         _bytes(one.stored_bytes),
         _bytes(one.loaded_bytes),
@@ -122,7 +126,7 @@ def _step(step: TierStep, paint: Paint) -> Iterator[str]:
     if step.verdict == "not_enough_data" and not step.is_mixed:
         wanted = f"more than {MOST_REPEATS}" if step.more_runs is None else f"{step.more_runs} more"
         more = f", {wanted} run{'' if step.more_runs == 1 else 's'} of each would tell"
-    yield f"{paint(word + more, 'bold', colour)}: {name} ({step.variant.name} against {step.base.name})"
+    yield f"{paint(word + more, 'bold', colour)}: {name} ({step.variant.title} against {step.base.title})"
     yield from _wrapped(
         f"{step.why} ({format_count(step.num_pairs, 'request')} of {format_count(step.num_repeats, 'run')} compared one by one)",
         paint,
@@ -137,7 +141,7 @@ def _winner(report: TiersReport, paint: Paint) -> str:
         return paint("stopped early; --resume goes on", "bold", "yellow")
     if report.winner is None:
         return paint("nothing could be judged: the GPUs alone were not measured", "bold", "red")
-    return paint(f"best: {report.winner.name}", "bold", "green")
+    return paint(f"best: {report.winner.title}", "bold", "green")
 
 
 def _wrapped(text: str, paint: Paint) -> list[str]:

@@ -89,10 +89,10 @@ def test_first_sends_that_wait_for_repeats_are_no_control() -> None:
 
 
 @pytest.mark.parametrize("hits", [0, 9_000], ids=["no hits", "hits"])
-@pytest.mark.parametrize("whose", ["gpu", "gpu+cpu"])
+@pytest.mark.parametrize("whose", ["GPU", "GPU+CPU"])
 def test_runs_that_others_used_the_engine_in_decide_nothing(whose: str, hits: int) -> None:
     base, variant = gpu(2, 2), replace(cpu(2, 0.2), hits=(("host", hits),))
-    found = judged([replace(base, attributed=whose != "gpu")], [replace(variant, attributed=whose == "gpu")])
+    found = judged([replace(base, attributed=whose != "GPU")], [replace(variant, attributed=whose == "GPU")])
     assert (found.verdict, found.is_mixed, found.more_runs) == ("not_enough_data", True, None)
     assert f"somebody else sent requests to the engine of {whose}: " in found.why
 

@@ -42,7 +42,7 @@ def notes(*figures: VariantFigures, hybrid: bool = False, device: str = "cuda", 
 
 def test_a_run_beside_requests_of_others_is_told() -> None:
     told = notes(GPU, replace(CPU, num_runs=3, num_mixed_runs=1))
-    assert "gpu+cpu: in 1 of 3 runs somebody else sent requests to the engine" in told
+    assert "GPU+CPU: in 1 of 3 runs somebody else sent requests to the engine" in told
     assert "somebody else" not in notes(GPU, CPU)
 
 
@@ -67,7 +67,7 @@ def test_an_engine_with_another_cache_than_planned_is_told() -> None:
         figures = [replace(GPU, kv_capacity_tokens=4_096)]
         return notes_on(figures, is_hybrid=False, device_type="cuda", planned_tokens=planned_tokens)
 
-    assert "gpu: the engine's GPU cache holds 4,096 tokens" in told(5_000)[0]
+    assert "GPU: the engine's GPU cache holds 4,096 tokens" in told(5_000)[0]
     assert "holds 4,096" not in told(4_096)[0]
 
 
@@ -97,6 +97,8 @@ def test_hybrids_and_the_cpu_build_get_their_own_word() -> None:
     assert "whole blocks of 784 tokens" in notes(GPU, hybrid=True)
     assert "784" not in notes(GPU)
     assert "no bandwidth of any link" in notes(GPU, DISK, device="cpu")
+    assert notes(GPU, CPU, device="cpu").count("GPU stands for the engine's own KV cache, which is in memory, too") == 1
+    assert "GPU stands for" not in notes(GPU, CPU)
     assert "no bandwidth" not in notes(GPU, DISK)
 
 

@@ -83,6 +83,18 @@ _MEETING = """[...document.querySelectorAll('figure svg')].flatMap(svg => {
 })"""
 
 
+_WIDER_THAN_ITS_FRAME = """[...document.querySelectorAll('section > .table')].filter(
+  frame => frame.scrollWidth > frame.clientWidth).map(frame => frame.ariaLabel)"""
+
+
+def test_no_table_of_tiers_scrolls_sideways_in_a_usual_window(
+    browser: Browser, tiers_page: str, tmp_path: Path
+) -> None:
+    with opened(browser, written(tmp_path, tiers_page)) as page:
+        assert page.locator("section > .table").count() >= 5
+        assert page.evaluate(_WIDER_THAN_ITS_FRAME) == []
+
+
 def assert_in_place(page: Page, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for drawing in page.locator("figure svg").all():

@@ -60,7 +60,7 @@ def decide_step(base: Measured, variant: Measured, places: Mapping[int, Place], 
         num_lost=waits.num_lost,
         base_hits=base.figures.hit_share,
         drift=find_drift(base.results, variant.results, places),
-        mixed=tuple(one.variant.name for one in (base.figures, variant.figures) if one.num_mixed_runs),
+        mixed=tuple(one.variant.title for one in (base.figures, variant.figures) if one.num_mixed_runs),
     )
     verdict, why = _judge(evidence)
     more_runs = _more_runs(waits, margin) if verdict == "not_enough_data" and not evidence.mixed else None

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from longreach.measure.tiers.values import TierName, VariantFigures
 from longreach.units import format_bytes, format_count, format_duration, format_tokens
 
+CPU_BUILD = "this is the CPU build of vLLM: GPU stands for the engine's own KV cache, which is in memory, too"
+
 _SECONDS_A_DAY = 86_400
 _TB = 10**12
 _STILL_HIT = 0.1  # share of prompt tokens that a cache which overflows may still serve
@@ -31,7 +33,7 @@ def notes_on(
         *(note for one in figures for note in _break_even(by_tiers.get(("gpu",)), one)),
         *_wear(by_tiers.get(("gpu", "cpu", "disk")), ssd_tbw_bytes),
         *(_granularity(figures) if is_hybrid else ()),
-        *(_memory_copies(figures) if device_type == "cpu" else ()),
+        *(_cpu_build(figures) if device_type == "cpu" else ()),
     )
 
 
@@ -39,7 +41,7 @@ def _mixed(figures: Sequence[VariantFigures]) -> Iterator[str]:
     for one in figures:
         if one.num_mixed_runs:
             yield (
-                f"{one.variant.name}: in {one.num_mixed_runs} of {format_count(one.num_runs, 'run')} somebody else sent requests "
+                f"{one.variant.title}: in {one.num_mixed_runs} of {format_count(one.num_runs, 'run')} somebody else sent requests "
                 "to the engine: its counts are not those of this comparison alone, and nothing is judged by them"
             )
 
@@ -55,8 +57,8 @@ def _other_capacity(figures: Sequence[VariantFigures], planned_tokens: int | Non
     for one in figures:
         if planned_tokens and one.kv_capacity_tokens and one.kv_capacity_tokens != planned_tokens:
             yield (
-                f"{one.variant.name}: the engine's GPU cache holds {format_tokens(one.kv_capacity_tokens)} tokens, and the prompts "
-                f"are made for the {format_tokens(planned_tokens)} of the plan"
+                f"{one.variant.title}: the engine's GPU cache holds {format_tokens(one.kv_capacity_tokens)} tokens, and the "
+                f"prompts are made for the {format_tokens(planned_tokens)} of the plan"
             )
 
 
@@ -96,10 +98,10 @@ def _break_even(gpu: VariantFigures | None, tiers: VariantFigures) -> Iterator[s
     sent = sum(one.num_requests for one in tiers.rounds)
     mix = f"{1 - tiers.rounds[0].num_requests / sent:.0%} of the sends here are repeats"
     if cost <= 0:
-        yield f"{tiers.variant.name}: {mix}; a first send takes no longer with it, so the gain grows from nothing with their share"
+        yield f"{tiers.variant.title}: {mix}; a first send takes no longer with it, so the gain grows from nothing with their share"
     else:
         yield (
-            f"{tiers.variant.name}: {mix}; a first send takes {format_duration(cost)} more with it and a repeat "
+            f"{tiers.variant.title}: {mix}; a first send takes {format_duration(cost)} more with it and a repeat "
             f"{format_duration(saved)} less, so it saves time where more than {cost / (cost + saved):.0%} are"
         )
 
@@ -134,9 +136,10 @@ def _granularity(figures: Sequence[VariantFigures]) -> Iterator[str]:
         )
 
 
-def _memory_copies(figures: Sequence[VariantFigures]) -> Iterator[str]:
+def _cpu_build(figures: Sequence[VariantFigures]) -> Iterator[str]:
+    yield CPU_BUILD
     if any(one.reload_bytes_per_s for one in figures):
-        yield "this is the CPU build of vLLM: what is called reload is a copy within memory, and no bandwidth of any link"
+        yield "what is called reload is a copy within memory here, and no bandwidth of any link"
 
 
 def share_from(figures: VariantFigures, tier: TierName) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from longreach.measure.tiers.values import SOURCE_OF_TIER, Gain, TiersReport, TierStep, VariantFigures
+from longreach.measure.tiers.values import SOURCE_OF_TIER, TIER_WORDS, Gain, TiersReport, TierStep, VariantFigures
 from longreach.measure.verify_report import Verdict
 from longreach.report.html.colours import BAD, DOUBT, GOOD, SERIES, Colour
 from longreach.report.html.elements import Content, table
@@ -30,7 +30,6 @@ _VERDICTS: dict[str, tuple[str, Verdict, Colour]] = {
     "drop": ("drop", "fail", BAD),
     "not_enough_data": ("not enough data", "cannot_tell", DOUBT),
 }
-_TIER_WORDS = {"gpu": "GPU", "cpu": "CPU", "disk": "Disk"}
 
 
 def render_tiers_html(report: TiersReport) -> str:
@@ -40,7 +39,7 @@ def render_tiers_html(report: TiersReport) -> str:
         tiles(_main_figures(report)),
         plot_section("Plots", plots),
         *([section("Verdicts", _step_table(report.steps))] if report.steps else []),
-        *([section("Figures", _wait_table(report.figures), _traffic_table(report.figures))] if report.figures else []),
+        *([section("Figures", *_figure_tables(report))] if report.figures else []),
         *([section("Failed runs", _failure_table(report))] if report.failures else []),
         section("What was run", _run_table(report), *notes(report.notes)),
     ]
@@ -48,13 +47,13 @@ def render_tiers_html(report: TiersReport) -> str:
 
 
 def _headline(report: TiersReport) -> Headline:
-    failures = [f"Run {run.repeat} of {run.variant.name} failed: {run.failure}" for run in report.failures]
+    failures = [f"Run {run.repeat} of {run.variant.title} failed: {run.failure}" for run in report.failures]
     failures += [
-        f"{one.num_failed:,} requests of {one.variant.name} failed" for one in report.figures if one.num_failed
+        f"{one.num_failed:,} requests of {one.variant.title} failed" for one in report.figures if one.num_failed
     ]
     cut = ["Stopped early"] if report.interrupted else []
     steps = [f"{_step_name(step)}, {_VERDICTS[step.verdict][0]}: {step.why}" for step in report.steps]
-    winner = report.winner.name if report.winner else None
+    winner = report.winner.title if report.winner else None
     best = f"{winner} is best" if winner else "Nothing could be judged"
     lines = [*cut, best, *failures, *steps]
     open_steps = any(step.verdict == "not_enough_data" for step in report.steps)
@@ -62,7 +61,7 @@ def _headline(report: TiersReport) -> Headline:
     what = f"{report.model}, instance {report.instance}, vLLM {report.release} on {report.device_type}"
     workload = report.workload_source or "none was sent"
     return Headline(
-        f"{report.model}: {best[0].lower()}{best[1:]}",
+        f"{report.model}: {best if winner else best.lower()}",
         f"{what}. Workload: {workload}.",
         level,
         f"{lines[0]}.",
@@ -71,19 +70,19 @@ def _headline(report: TiersReport) -> Headline:
 
 
 def _step_name(step: TierStep) -> str:
-    return "ARC in place of LRU" if step.is_policy else f"{_TIER_WORDS[step.variant.added]} tier"
+    return "ARC in place of LRU" if step.is_policy else f"{TIER_WORDS[step.variant.added]} tier"
 
 
 def _main_figures(report: TiersReport) -> Iterator[tuple[str, str, str]]:
     for one in report.figures:
         if one.ttft_s:
             share = "hits not told" if one.hit_share is None else f"{percent(one.hit_share)} of prompt tokens cached"
-            yield f"Mean TTFT, {one.variant.name}", duration(one.ttft_s.mean), share
+            yield f"Mean TTFT, {one.variant.title}", duration(one.ttft_s.mean), share
 
 
 def _plot_ttft(report: TiersReport) -> Plot | NoPlot:
     rows = [
-        Row(SERIES[place % len(SERIES)], one.variant.name, _waits(report, one), one.ttft_s)
+        Row(SERIES[place % len(SERIES)], one.variant.title, _waits(report, one), one.ttft_s)
         for place, one in enumerate(report.figures)
         if one.ttft_s
     ]
@@ -99,7 +98,7 @@ def _waits(report: TiersReport, one: VariantFigures) -> list[float]:
 
 def _plot_hits(figures: Sequence[VariantFigures]) -> Plot | NoPlot:
     bars = {
-        one.variant.name: split_sources(one.prompt_tokens, one.cached_tokens, one.hits_by_source or ())
+        one.variant.title: split_sources(one.prompt_tokens, one.cached_tokens, one.hits_by_source or ())
         for one in figures
         if one.prompt_tokens
     }
@@ -120,10 +119,10 @@ def _differences(step: TierStep) -> Iterator[Difference]:
     """The verdict is about the time to first token; the whole answer is shown beside it."""
     text, _, colour = _VERDICTS[step.verdict]
     if step.ttft_gain:
-        yield Difference(f"{step.variant.name}, TTFT", step.ttft_gain.value, step.ttft_gain.interval, text, colour)
+        yield Difference(f"{step.variant.title}, TTFT", step.ttft_gain.value, step.ttft_gain.interval, text, colour)
     if step.latency_gain:
         gain = step.latency_gain
-        yield Difference(f"{step.variant.name}, answer", gain.value, gain.interval, "not judged by itself", SERIES[0])
+        yield Difference(f"{step.variant.title}, answer", gain.value, gain.interval, "not judged by itself", SERIES[0])
 
 
 def _step_table(steps: Sequence[TierStep]) -> Element:
@@ -139,7 +138,7 @@ def _step_row(step: TierStep) -> tuple[Content, ...]:
     return (
         _step_name(step),
         word(level, f"{text}{more}"),
-        step.base.name,
+        step.base.title,
         _gain_text(step.ttft_gain),
         _gain_text(step.latency_gain),
         f"{step.num_pairs:,}",
@@ -152,34 +151,40 @@ def _gain_text(gain: Gain | None) -> str:
     return UNKNOWN if gain is None else f"{change_text(gain.value)} ({interval_text(gain.interval)})"
 
 
+def _figure_tables(report: TiersReport) -> tuple[Element, ...]:
+    """None wider than a usual window."""
+    reload = "copy in memory" if report.device_type == "cpu" else "reload"
+    return (_wait_table(report.figures), _hit_table(report.figures), _traffic_table(report.figures, reload))
+
+
 def _wait_table(figures: Sequence[VariantFigures]) -> Element:
-    rows = [(one.variant.name, *distribution_cells(one.ttft_s)) for one in figures if one.ttft_s]
+    rows = [(one.variant.title, *distribution_cells(one.ttft_s)) for one in figures if one.ttft_s]
     return table("TTFT of every answered request", ("variant", *DISTRIBUTION_HEADER), rows)
 
 
-def _traffic_table(figures: Sequence[VariantFigures]) -> Element:
-    header = (
-        "variant",
-        "runs",
-        "failed requests",
-        *(f"hits, {name}" for name in _TIER_WORDS.values()),
-        "prompt",
-        "stored",
-        "loaded",
-        "reload",
-        "disk written",
-        "disk read",
-    )
-    return table("What was hit and what was moved for it", header, [_traffic_row(one) for one in figures])
+def _hit_table(figures: Sequence[VariantFigures]) -> Element:
+    header = ("variant", "runs", "failed requests", *(f"hits, {name}" for name in TIER_WORDS.values()), "prompt")
+    return table("What was hit, in prompt tokens", header, [_hit_row(one) for one in figures])
 
 
-def _traffic_row(one: VariantFigures) -> tuple[str, ...]:
+def _hit_row(one: VariantFigures) -> tuple[str, ...]:
     return (
-        one.variant.name,
+        one.variant.title,
         f"{one.num_runs:,}",
         f"{one.num_failed:,}",
         *(tokens(one.hits_from(tier)) for tier in SOURCE_OF_TIER),
         rate(one.prompt_tokens_per_s, "tokens/s"),
+    )
+
+
+def _traffic_table(figures: Sequence[VariantFigures], reload: str) -> Element:
+    header = ("variant", "stored", "loaded", reload, "disk written", "disk read")
+    return table("What was moved for it", header, [_traffic_row(one) for one in figures])
+
+
+def _traffic_row(one: VariantFigures) -> tuple[str, ...]:
+    return (
+        one.variant.title,
         size(one.stored_bytes),
         size(one.loaded_bytes),
         rate(one.reload_tokens_per_s, "tokens/s"),
@@ -189,7 +194,7 @@ def _traffic_row(one: VariantFigures) -> tuple[str, ...]:
 
 
 def _failure_table(report: TiersReport) -> Element:
-    rows = [(run.variant.name, str(run.repeat), run.failure or UNKNOWN) for run in report.failures]
+    rows = [(run.variant.title, str(run.repeat), run.failure or UNKNOWN) for run in report.failures]
     return table("Runs that did not come to an end", ("variant", "run", "what happened"), rows, num_text_columns=3)
 
 

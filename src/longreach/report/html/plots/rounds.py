@@ -22,7 +22,7 @@ def plot_rounds(figures: Sequence[VariantFigures]) -> Plot | NoPlot:
     if num_sends < 2:
         return NoPlot(_TITLE, "no prompt was sent twice")
     sends = range(1, num_sends + 1)
-    rows = [(one.variant.name, *_means(one, sends)) for one in known]
+    rows = [(one.variant.title, *_means(one, sends)) for one in known]
     texts = [f"{name}: {', '.join(means)}" for name, *means in rows]
     return Plot(
         "rounds",
@@ -58,12 +58,12 @@ def _draw(figure: "Figure", known: Sequence[VariantFigures], num_sends: int) -> 
             clip_on=False,
         )
         tips[f"sends-{place}"] = [
-            f"{one.variant.name}, send {item.round}: {duration(item.ttft_mean_s)}" for item in one.rounds
+            f"{one.variant.title}, send {item.round}: {duration(item.ttft_mean_s)}" for item in one.rounds
         ]
     label_at_right(
         axes,
         [
-            (one.variant.name, SERIES[place % len(SERIES)], one.rounds[-1].ttft_mean_s)
+            (one.variant.title, SERIES[place % len(SERIES)], one.rounds[-1].ttft_mean_s)
             for place, one in enumerate(known)
         ],
     )
