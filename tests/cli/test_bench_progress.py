@@ -1,3 +1,6 @@
+import io
+from dataclasses import replace
+
 import pytest
 
 from longreach.cli.bench_progress import BenchProgress, describe
@@ -10,6 +13,37 @@ def test_a_line_tells_how_far_how_well_and_how_much_longer() -> None:
     assert describe(HALF_WAY) == (
         "warm 1: 10 of 20 requests, 1 failed, 1,000 of 4,000 tokens, TTFT median 2.5 s, 3 min 00 s left"
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (
+            110,
+            "warm 1: 10 of 20 requests, 1 failed, TTFT median 2.5 s, next request due in 2 min 00 s, 3 min 00 s left",
+        ),
+        (90, "warm 1: 10 of 20 requests, 1 failed, next request due in 2 min 00 s, 3 min 00 s left"),
+        (60, "warm 1: 10 of 20 requests, 1 failed, 3 min 00 s left"),
+    ],
+)
+def test_a_narrow_line_leaves_out_what_is_missed_least(columns: int, line: str) -> None:
+    told = describe(replace(HALF_WAY, next_due_s=120.0), columns)
+    assert told == line
+    assert len(told) <= columns
+
+
+def test_a_bar_fits_a_terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    progress = BenchProgress()
+    progress(replace(HALF_WAY, ttft_p50_s=24.6))
+    progress._bar.refresh()
+    progress.close()
+    assert "3 min 00 s left" in screen.getvalue()
+    assert "\N{HORIZONTAL ELLIPSIS}" not in screen.getvalue()
 
 
 def test_before_the_first_answer_nothing_is_guessed() -> None:

@@ -12,6 +12,8 @@ import click
 from longreach.units import format_duration
 
 _LINE_EVERY_S = 15.0
+_BAR_COLUMNS = 20  # a short bar and the time that has passed
+_NOTABLE_WAIT_S = 10.0
 _STEPS = {"reach": "asking the server who it is", "prompts": "writing the prompts"}
 
 
@@ -42,7 +44,8 @@ class BenchProgress:
             return
         if self._bar is not None:
             total = event.tokens_wanted or None
-            self._bar.update(self._task, description=describe(event), completed=event.tokens_done, total=total)
+            text = describe(event, self._bar.console.width - _BAR_COLUMNS)
+            self._bar.update(self._task, description=text, completed=event.tokens_done, total=total)
         elif event.step in _STEPS and event.step not in self._said:
             self._said.add(event.step)
             self.say(describe(event))
@@ -64,15 +67,24 @@ class BenchProgress:
             self._bar.stop()
 
 
-def describe(event: Any) -> str:
-    """One line: which step or phase, how far, how well, how much longer."""
+def describe(event: Any, columns: int | None = None) -> str:
+    """One line: which step or phase, how far, how well, how much longer. Where it does not fit into so many columns, what a
+    reader misses least is left out first.
+    """
     if event.step in _STEPS:
         return _STEPS[event.step]
-    parts = [
-        f"{event.phase}: {event.num_done} of {event.num_wanted} requests".removeprefix(": "),
-        f"{event.num_failed} failed" if event.num_failed else "",
-        f"{event.tokens_done:,} of {event.tokens_wanted:,} tokens",
-        f"TTFT median {format_duration(event.ttft_p50_s)}" if event.ttft_p50_s is not None else "",
-        f"{format_duration(event.left_s)} left" if event.left_s is not None else "",
+    wait_s = event.next_due_s or 0.0
+    parts = [  # the number: in which order they are left out
+        (0, f"{event.phase}: {event.num_done} of {event.num_wanted} requests".removeprefix(": ")),
+        (0, f"{event.num_failed} failed" if event.num_failed else ""),
+        (1, f"{event.tokens_done:,} of {event.tokens_wanted:,} tokens"),
+        (2, f"TTFT median {format_duration(event.ttft_p50_s)}" if event.ttft_p50_s is not None else ""),
+        (3, f"next request due in {format_duration(wait_s)}" if wait_s > _NOTABLE_WAIT_S else ""),
+        (0, f"{format_duration(event.left_s)} left" if event.left_s is not None else ""),
     ]
-    return ", ".join(part for part in parts if part)
+    line = ""
+    for step in range(4):
+        line = ", ".join(part for rank, part in parts if part and (rank == 0 or rank > step))
+        if columns is None or len(line) <= columns:
+            break
+    return line

@@ -4,11 +4,12 @@ import asyncio
 import gc
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from longreach.errors import InputFileError, UsageError
-from longreach.measure.bench.loops import OpenLoop, run_closed, schedule
+from longreach.measure.bench.loops import OpenLoop, last_due_s, run_closed, schedule
 from longreach.measure.bench.values import Load
 from longreach.measure.workload.values import WorkloadRequest
 
@@ -75,6 +76,20 @@ async def test_an_error_of_ours_ends_the_loop_and_what_runs() -> None:
     with pytest.raises(OSError, match="no space"):
         await run_closed([request(0), request(1)], 2, send)
     assert cancelled == [0]
+
+
+@pytest.mark.parametrize(
+    ("load", "expected"),
+    [
+        (Load(), 0.0),
+        (Load("constant", None, 0.5), 4.0),
+        (Load("trace", None), 70.0),
+    ],
+    ids=["closed", "constant", "trace"],
+)
+def test_the_length_of_an_open_loop_is_known_before(load: Load, expected: float) -> None:
+    requests = [replace(request(index), arrival_s=moment) for index, moment in enumerate((5.0, 75.0, 10.0))]
+    assert last_due_s(load, requests, "seed") == expected
 
 
 class Clock:

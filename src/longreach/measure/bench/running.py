@@ -10,9 +10,9 @@ from longreach.engine.metrics import EngineMetrics
 from longreach.errors import ServerError
 from longreach.measure.bench.asking import Asking
 from longreach.measure.bench.counting import PhaseCount, report_phase, sample_gauges
-from longreach.measure.bench.events import OnBenchEvent, Tally
+from longreach.measure.bench.events import Ahead, OnBenchEvent, Tally
 from longreach.measure.bench.flood import make_flood
-from longreach.measure.bench.loops import OpenLoop, run_closed, schedule
+from longreach.measure.bench.loops import OpenLoop, last_due_s, run_closed, schedule
 from longreach.measure.bench.recording import Sent, make_record, unsent
 from longreach.measure.bench.store import Store
 from longreach.measure.bench.values import Load, PhaseSpec, RequestRecord
@@ -89,6 +89,7 @@ class Run:
         self._tries = 0
         self._last_metrics: EngineMetrics | None = None
         self._flood = make_flood(plan.requests, plan.flood_tokens)
+        self._ahead = Ahead()
         self._tally = Tally(*self._size(self._log.header.phases))
 
     def clock(self) -> float:
@@ -129,8 +130,22 @@ class Run:
         return self._flood if self._left_of(evicted) else left
 
     def _tell(self, say: str = "") -> None:
-        name = self._phase.spec.name if self._phase else ""
-        self._on_event(self._tally.event("requests", self.clock() - self._resumed_at_s, name, say))
+        name, now_s = self._phase.spec.name if self._phase else "", self.clock()
+        event = self._tally.event("requests", now_s - self._resumed_at_s, name, say)
+        if self._plan.load.arrivals != "closed":
+            event = self._ahead.tell(event, now_s, self._tally.latency_p50_s)
+        self._on_event(event)
+
+    def _look_ahead(self, spec: PhaseSpec, times: Sequence[float]) -> Ahead:
+        """`times` are those of the pass that begins now."""
+        phases = self._log.header.phases
+        later = phases[phases.index(spec) + 1 :]
+        spans = [last_due_s(self._plan.load, self._plan.requests, self._seed_of(each)) for each in later]
+        now_s, floods = self.clock(), any(each.state == "flood" for each in later)
+        return Ahead(sorted(now_s + moment for moment in times), len(later), None if floods else sum(spans))
+
+    def _seed_of(self, spec: PhaseSpec) -> str:
+        return f"{self._plan.seed} {spec.name}"
 
     async def _tick(self) -> None:
         while True:
@@ -154,11 +169,13 @@ class Run:
             await self._send(request, due_s, lag)
 
         if load.arrivals == "closed" or spec.state == "flood":
+            self._ahead = Ahead()
             await run_closed(left, load.concurrency or _FLOOD_CONCURRENCY, send)
         else:
-            times = schedule(load, left, f"{self._plan.seed} {spec.name}")
-            loop = OpenLoop(self.clock, load.concurrency, self._is_dead)
-            await loop.run(left, [moment - min(times) for moment in times], send)
+            times = schedule(load, left, self._seed_of(spec))
+            times = [moment - min(times) for moment in times]
+            self._ahead = self._look_ahead(spec, times)
+            await OpenLoop(self.clock, load.concurrency, self._is_dead).run(left, times, send)
         await self.close_phase()
 
     async def close_phase(self, patience_s: float | None = None) -> None:
