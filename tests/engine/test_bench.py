@@ -54,7 +54,7 @@ async def test_prompts_are_as_long_as_asked_and_times_agree_with_the_engines_own
     target: BenchTarget, length: int, num_requests: int
 ) -> None:
     beyond_s: list[float] = []
-    while not beyond_s or (beyond_s[-1] > 0 and len(beyond_s) < 3):  # a busy machine may keep a client waiting
+    while not beyond_s or (beyond_s[-1] > 0 and len(beyond_s) < 8):  # a busy machine may keep a client waiting
         result = await run(target, SyntheticSource(num_requests, length, 16), BenchSettings())
         assert [record.error for record in result.records] == [None] * num_requests
         assert {record.prompt_tokens for record in result.records} == {length}
