@@ -69,9 +69,11 @@ def test_few_requests_have_no_intervals_and_one_time_to_first_token() -> None:
     text = _plain(cold_run(4, load=Load("poisson", 8, 0.5), notes=("half of the sessions were sampled",)))
     rows = [line.split() for line in text.splitlines() if line.startswith(("  TTFT", "  ITL"))]
     assert rows == [
-        ["TTFT,", "s", "4", *["2.00"] * 5],
-        ["ITL,", "ms", "4", *["100"] * 5],
+        ["TTFT,", "s", "4", "2.00", "2.00", "2.00*", "2.00*", "2.00"],
+        ["ITL,", "ms", "4", "100", "100", "100*", "100*", "100"],
     ]
+    assert "* too few requests (P90 takes 10, P99 takes 100): close to the largest" in text
+    assert "*" not in _plain(cold_run(100))
     assert "first answer" not in text
     assert "0.5 a second (poisson), at most 8 at once" in text
     assert "half of the sessions were sampled" in text

@@ -25,7 +25,7 @@ HONESTY = (
     "The intervals hold what differs from request to request and drifts within a run, not what changed on the machine between "
     "the two runs: repeat both before trusting a small difference."
 )
-NO_INTERVAL = "No interval (-): too few requests for one."
+NO_INTERVAL = "Without an interval (-): too few requests for one."
 
 
 def render_comparison(comparison: RunComparison, paint: Paint) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from longreach.measure.bench.selection import describe_sources
 from longreach.measure.bench.summary_values import BenchSummary, Distribution, LengthSummary, StateSummary
 from longreach.measure.bench.values import CacheState
 from longreach.report.style import Paint, printable, table
@@ -14,6 +15,19 @@ STATE_WORDS: dict[CacheState, str] = {
     "as_it_comes": "as it comes",
     "flood": "flood",
 }
+
+
+NEAR_MAX = "* too few requests (P90 takes 10, P99 takes 100): close to the largest"
+
+
+def mark_p90(values: Distribution) -> str:
+    """A star where no request lies beyond the percentile."""
+    return "*" if values.num_samples < 10 else ""
+
+
+def mark_p99(values: Distribution) -> str:
+    """As above."""
+    return "*" if values.num_samples < 100 else ""
 
 
 def time_table(summary: BenchSummary, paint: Paint) -> list[str]:
@@ -48,8 +62,15 @@ def _time_rows(name: str, values: Distribution) -> list[tuple[str, ...]]:
     """The figures in one unit, and below them their intervals."""
     scale, unit = (1000.0, "ms") if values.mean < 1 else (1.0, "s")
     figures = (values.mean, values.p50, values.p90, values.p99, values.max)
+    marks = ("", "", mark_p90(values), mark_p99(values), "")
     intervals = (values.mean_interval, values.p50_interval, values.p90_interval, values.p99_interval)
-    rows = [(f"{name}, {unit}", str(values.num_samples), *(_figure(scale * figure) for figure in figures))]
+    rows = [
+        (
+            f"{name}, {unit}",
+            str(values.num_samples),
+            *(_figure(scale * figure) + mark for figure, mark in zip(figures, marks, strict=True)),
+        )
+    ]
     if any(intervals):
         rows.append(
             ("", "", *("" if i is None else f"{_figure(scale * i[0])}-{_figure(scale * i[1])}" for i in intervals), "")
@@ -85,7 +106,7 @@ def _state_row(state: StateSummary) -> tuple[str, ...]:
         str(state.num_ok),
         str(state.num_proven) if claimed or state.state != "as_it_comes" else "-",
         _p(state.ttft_s, lambda d: d.p50),
-        _p(state.ttft_s, lambda d: d.p99),
+        _p(state.ttft_s, lambda d: d.p99, mark_p99),
         _p(state.itl_s, lambda d: d.p50),
         format_tokens(state.prompt_tokens),
         "-" if state.cached_tokens is None else format_tokens(state.cached_tokens),
@@ -93,8 +114,12 @@ def _state_row(state: StateSummary) -> tuple[str, ...]:
     )
 
 
-def _p(values: Distribution | None, figure: Callable[[Distribution], float]) -> str:
-    return "-" if values is None else format_short(figure(values))
+def _p(
+    values: Distribution | None,
+    figure: Callable[[Distribution], float],
+    mark: Callable[[Distribution], str] = lambda _: "",
+) -> str:
+    return "-" if values is None else format_short(figure(values)) + mark(values)
 
 
 def format_short(seconds: float) -> str:
@@ -103,7 +128,7 @@ def format_short(seconds: float) -> str:
 
 
 def _sources(state: StateSummary) -> str:
-    return ", ".join(f"{printable(source)} {format_tokens(tokens)}" for source, tokens in state.hits_by_source)
+    return printable(describe_sources(state.hits_by_source))
 
 
 def length_table(summary: BenchSummary, paint: Paint) -> list[str]:
@@ -122,7 +147,7 @@ def _length_row(length: LengthSummary) -> tuple[str, ...]:
         STATE_WORDS[length.state],
         str(length.ttft_s.num_samples),
         _p(length.ttft_s, lambda d: d.p50),
-        _p(length.ttft_s, lambda d: d.p90),
+        _p(length.ttft_s, lambda d: d.p90, mark_p90),
         _p(length.ttft_s, lambda d: d.max),
         _p(length.itl_s, lambda d: d.p50),
     )

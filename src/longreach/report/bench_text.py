@@ -5,7 +5,16 @@ import textwrap
 from longreach.measure.bench.selection import describe_load
 from longreach.measure.bench.summary_values import BenchSummary, Interval
 from longreach.measure.bench.values import BenchResult
-from longreach.report.bench_tables import STATE_WORDS, format_short, length_table, state_table, time_table
+from longreach.report.bench_tables import (
+    NEAR_MAX,
+    STATE_WORDS,
+    format_short,
+    length_table,
+    mark_p90,
+    mark_p99,
+    state_table,
+    time_table,
+)
 from longreach.report.checklist_text import render_checklist
 from longreach.report.style import Paint, printable
 from longreach.units import format_count, format_duration, format_tokens
@@ -34,6 +43,7 @@ def render_bench(result: BenchResult, summary: BenchSummary, paint: Paint) -> st
         state_table(summary, paint),
         time_table(summary, paint),
         length_table(summary, paint),
+        _near_max(summary, paint),
         _server(summary, paint),
         _forecasts(summary, paint),
         _errors(summary, paint),
@@ -67,6 +77,14 @@ def _headline(result: BenchResult, summary: BenchSummary, paint: Paint) -> list[
         *_goodput(summary, paint),
         *(line for note in header.notes for line in _wrapped(printable(note), paint)),
     ]
+
+
+def _near_max(summary: BenchSummary, paint: Paint) -> list[str]:
+    """What the stars of the tables above say, if there are any."""
+    all_of_a_table = (*(state.ttft_s for state in summary.states), summary.ttft_s, summary.itl_s)
+    marked = any(mark_p99(values) for values in all_of_a_table if values is not None)
+    marked = marked or any(mark_p90(length.ttft_s) for length in summary.lengths)
+    return [paint(f"  {NEAR_MAX}", "dim")] if marked else []
 
 
 def _rates(summary: BenchSummary) -> list[str]:

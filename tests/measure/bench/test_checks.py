@@ -136,20 +136,20 @@ def _evicted(report: PhaseReport, cached: int | None = 992) -> BenchResult:
             {"hits_by_source": (("host", 3000), ("disk", 968))},
             992,
             "pass",
-            "of 4,000 tokens host 3,000, disk 968; the rest recomputed",
+            "of 4,000 tokens CPU 3,000, disk 968; the rest recomputed",
         ),
         ({}, 0, "pass", "none of 4,000 tokens cached: all recomputed"),
         (
             {"hits_by_source": (("device", EVICTED_TOKENS),)},
             992,
             "fail",
-            "of 4,000 tokens device 3,968; the rest recomputed: the flood did not push them out",
+            "of 4,000 tokens GPU 3,968; the rest recomputed: the flood did not push them out",
         ),
         (
             {"prefix_hit_tokens": 4 * (BLOCK + 10), "external_hit_tokens": 3000},
             992,
             "pass",
-            "of 4,000 tokens device 104, outside the GPU 3,000; the rest recomputed",
+            "of 4,000 tokens GPU 104, outside the GPU 3,000; the rest recomputed",
         ),
         ({"attributed": False}, 992, "cannot_tell", "the server does not say where the hits came from"),
     ],
@@ -244,6 +244,44 @@ def test_an_open_loop_sends_when_it_is_due(late_s: float, verdict: str) -> None:
 
 def test_nothing_answered_leaves_nothing_to_check_but_the_failures() -> None:
     assert _names(result(failed(0), failed(1))) == {"requests_complete", "cold_is_cold", "ttft_agrees", "tokens_agree"}
+
+
+def test_the_larger_number_of_requests_says_what_it_includes() -> None:
+    passes = [record(0), record(0, "warm", phase="warm 1"), record(0, "warm", phase="warm 2"), record(0, "flood")]
+    more = "4 of 4 (2 measured, 1 of the flood, 1 of passes before the last of their state)"
+    assert _check(result(*passes), "requests_complete").evidence == more
+    broken = _check(result(*passes[:3], failed(0, "flood")), "requests_complete").evidence
+    assert broken.startswith("1 of 4 (2 measured, 1 of the flood, 1 of passes before the last of their state) failed")
+
+
+@pytest.mark.parametrize("name", ["ttft_agrees", "tokens_agree"])
+@pytest.mark.parametrize(
+    ("records", "phases", "reason"),
+    [
+        ((record(),), (), "no pass came to its end"),
+        (
+            (record(),),
+            (phase(num_sent=1, prompt_tokens=None, generation_tokens=None, ttft_count=None, attributed=False),),
+            "the server's metrics do not count it, or there are none",
+        ),
+        (
+            (record(),),
+            (phase(num_sent=1, attributed=False),),
+            "the server's metrics hold other requests than these too",
+        ),
+        (
+            (record(), failed(1)),
+            (phase(num_sent=2),),
+            "in every pass a request failed, or was sent before the run was taken up again",
+        ),
+    ],
+    ids=["cut short", "no metrics", "others", "failed"],
+)
+def test_a_count_that_cannot_be_compared_has_the_reason_that_holds(
+    name: str, records: tuple[RequestRecord, ...], phases: tuple[PhaseReport, ...], reason: str
+) -> None:
+    item = _check(result(*records, phases=phases), name)
+    assert (item.verdict, item.evidence) == ("cannot_tell", reason)
 
 
 def test_answers_in_one_piece_are_counted_and_in_no_time_between_tokens() -> None:

@@ -1,5 +1,7 @@
 """Do this client's clock and counts agree with the server's, and could the client keep up? Pure."""
 
+from collections.abc import Callable
+
 from longreach.measure.bench.selection import answered, came_in_one_piece, itl_s, known, total
 from longreach.measure.bench.statistics import percentile
 from longreach.measure.bench.values import BenchResult, PhaseReport, RequestRecord
@@ -22,7 +24,7 @@ def check_ttft(result: BenchResult) -> ChecklistItem | None:
         if phase.ttft_sum_s is not None and phase.ttft_count == len(known(r.ttft_s for r in own)) == len(own)
     ]
     if not pairs:
-        return ChecklistItem(name, title, "cannot_tell", "the server's metrics are absent or hold other requests too")
+        return ChecklistItem(name, title, "cannot_tell", _why_untold(result, lambda phase: phase.ttft_count))
     num_requests = sum(len(own) for own, _ in pairs)
     ours = sum(r.ttft_s or 0.0 for own, _ in pairs for r in own)
     theirs = sum(phase.ttft_sum_s or 0.0 for _, phase in pairs)
@@ -49,6 +51,19 @@ def _countable(result: BenchResult) -> list[tuple[list[RequestRecord], PhaseRepo
     return pairs
 
 
+def _why_untold(result: BenchResult, count: Callable[[PhaseReport], int | None]) -> str:
+    """The reason that holds, where no phase can be held against the server's count."""
+    if not result.phases:
+        return "no pass came to its end"
+    if all(count(phase) is None for phase in result.phases):
+        return "the server's metrics do not count it, or there are none"
+    if not any(phase.attributed for phase in result.phases):
+        return "the server's metrics hold other requests than these too"
+    if not _countable(result):
+        return "in every pass a request failed, or was sent before the run was taken up again"
+    return "the server counted another number of requests, or reports no usage"
+
+
 def check_tokens(result: BenchResult) -> ChecklistItem | None:
     name, title = "tokens_agree", "token totals equal the server's counters"
     rows: list[tuple[str, int, int]] = []
@@ -58,7 +73,7 @@ def check_tokens(result: BenchResult) -> ChecklistItem | None:
         named = zip(("prompt", "output"), totals, counters, strict=True)
         rows += [(kind, ours, theirs) for kind, ours, theirs in named if ours is not None and theirs is not None]
     if not rows:
-        return ChecklistItem(name, title, "cannot_tell", "the server's metrics are absent or hold other requests too")
+        return ChecklistItem(name, title, "cannot_tell", _why_untold(result, lambda phase: phase.generation_tokens))
     sums = {
         kind: (sum(r[1] for r in rows if r[0] == kind), sum(r[2] for r in rows if r[0] == kind)) for kind, *_ in rows
     }

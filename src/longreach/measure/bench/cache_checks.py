@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from longreach.measure.bench.selection import answered, counted_phases, sources_of, states_of, total
-from longreach.measure.bench.values import BenchResult, CacheState, PhaseReport
+from longreach.measure.bench.selection import answered, counted_phases, describe_sources, sources_of, states_of, total
+from longreach.measure.bench.values import BenchResult, CacheState
 from longreach.measure.verify_report import ChecklistItem
 from longreach.units import format_tokens
 
@@ -42,15 +42,11 @@ def check_evicted(result: BenchResult) -> ChecklistItem | None:
     on_gpu = sum(dict(sources_of(phase)).get("device", 0) for phase in phases)
     block = result.header.server.block_size or 0
     allowed = sum((r.reusable_tokens or 0) + block + result.header.template_tokens for r in records)
-    elsewhere = "; ".join(_describe_sources(phase) for phase in phases)
+    elsewhere = "; ".join(describe_sources(sources_of(phase)) for phase in phases)
     evidence = f"of {format_tokens(prompt)} tokens {elsewhere}; the rest recomputed"
     if on_gpu > allowed:
         evidence += ": the flood did not push them out"
     return ChecklistItem(name, title, "fail" if on_gpu > allowed else "pass", evidence)
-
-
-def _describe_sources(phase: PhaseReport) -> str:
-    return ", ".join(f"{source} {format_tokens(tokens)}" for source, tokens in sources_of(phase))
 
 
 def check_answers(result: BenchResult) -> ChecklistItem | None:

@@ -36,6 +36,15 @@ def check_run(result: BenchResult) -> tuple[ChecklistItem, ...]:
     return tuple(item for item in (check(result) for check in checks) if item is not None)
 
 
+def _extras(result: BenchResult) -> str:
+    """What makes these more than the requests that figures are made from."""
+    flood = sum(record.state == "flood" for record in result.records)
+    repeats = len(result.records) - len(result.counted) - flood
+    parts = [f"{flood} of the flood"] if flood else []
+    parts += [f"{repeats} of passes before the last of their state"] if repeats else []
+    return f" ({len(result.counted)} measured, {', '.join(parts)})" if parts else ""
+
+
 def _check_complete(result: BenchResult) -> ChecklistItem:
     name, title = "requests_complete", "every request answered to its end"
     failed = [record for record in result.records if not record.ok]
@@ -44,14 +53,15 @@ def _check_complete(result: BenchResult) -> ChecklistItem:
         first = failed[0]
         status = f"HTTP {first.error_status}, " if first.error_status else ""
         evidence = (
-            f"{len(failed)} of {len(result.records)} failed ({kinds}); request {first.index}: {status}{words_of(first)}"
+            f"{len(failed)} of {len(result.records)}{_extras(result)} failed ({kinds}); "
+            f"request {first.index}: {status}{words_of(first)}"
         )
         return ChecklistItem(name, title, "fail", evidence)
     missing = result.num_wanted - len(result.counted)
     if missing > 0:
         reason = "the run was cut short" if result.interrupted else "the results file is not complete"
         return ChecklistItem(name, title, "cannot_tell", f"{missing} of {result.num_wanted} were not made: {reason}")
-    return ChecklistItem(name, title, "pass", f"{len(result.records)} of {len(result.records)}")
+    return ChecklistItem(name, title, "pass", f"{len(result.records)} of {len(result.records)}{_extras(result)}")
 
 
 def _check_prompts(result: BenchResult) -> ChecklistItem | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from longreach.measure.bench.values import BenchResult, CacheState, Load, PhaseReport, RequestRecord
+from longreach.units import format_tokens
 
 Value = TypeVar("Value")
 _MAX_WORDS = 500  # letters
@@ -71,6 +72,14 @@ def sources_of(phase: PhaseReport) -> tuple[tuple[str, int], ...]:
     """
     both = (("device", phase.prefix_hit_tokens or 0), ("outside the GPU", phase.external_hit_tokens or 0))
     return tuple((source, tokens) for source, tokens in phase.hits_by_source or both if tokens)
+
+
+SOURCE_WORDS = {"device": "GPU", "host": "CPU", "disk": "disk"}
+
+
+def describe_sources(sources: Iterable[tuple[str, int]]) -> str:
+    """`CPU 3,000, disk 968`: in the words for the tiers, not those of the server's metrics."""
+    return ", ".join(f"{SOURCE_WORDS.get(source, source)} {format_tokens(tokens)}" for source, tokens in sources)
 
 
 def words_of(failed: RequestRecord) -> str:

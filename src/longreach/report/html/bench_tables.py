@@ -14,7 +14,7 @@ from longreach.measure.bench.summary_values import (
 )
 from longreach.measure.bench.values import BenchResult, RequestRecord
 from longreach.measure.verify_report import Verdict
-from longreach.report.bench_tables import STATE_WORDS
+from longreach.report.bench_tables import NEAR_MAX, STATE_WORDS, mark_p90, mark_p99
 from longreach.report.bench_text import UNCOUNTED
 from longreach.report.html.elements import Content, element, table
 from longreach.report.html.figures import UNKNOWN, duration, interval, percent, rate, tokens
@@ -60,7 +60,8 @@ def _latency_table(summary: BenchSummary) -> Element:
         ("chunk gap, P99 of each request", summary.chunk_gap_p99_s),
         ("E2E", summary.e2e_latency_s),
     )
-    caption = "All answered requests; under each figure its 95 % interval, where there are enough requests for one"
+    caption = "All answered requests; under each figure its 95 % interval, where there are enough requests for one. "
+    caption += NEAR_MAX
     return table(caption, _LATENCY_HEADER, [_row(name, values) for name, values in named if values])
 
 
@@ -75,15 +76,15 @@ def _row(name: str, values: Distribution) -> tuple[Content, ...]:
         f"{values.num_samples:,}",
         _figure(values.mean, values.mean_interval),
         _figure(values.p50, values.p50_interval),
-        _figure(values.p90, values.p90_interval),
-        _figure(values.p99, values.p99_interval),
+        _figure(values.p90, values.p90_interval, mark_p90(values)),
+        _figure(values.p99, values.p99_interval, mark_p99(values)),
         duration(values.max),
     )
 
 
-def _figure(value: float, bounds: Interval | None) -> Element:
+def _figure(value: float, bounds: Interval | None, mark: str = "") -> Element:
     below = [] if bounds is None else [element("small", interval(bounds))]
-    return element("span", duration(value), *below)
+    return element("span", f"{duration(value)}{mark}", *below)
 
 
 def _goodput_text(met: Goodput | None) -> str:
