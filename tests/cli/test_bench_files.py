@@ -126,6 +126,21 @@ def test_runs_that_are_not_comparable_never_pass_a_gate(longreach: Longreach, tm
     assert "Compared anyway" in text
 
 
+def test_results_in_place_of_a_plan_lead_to_report(longreach: Longreach, tmp_path: Path) -> None:
+    path = _write(tmp_path / "run.jsonl", cold_run(10))
+    code, _, err = longreach("bench", path)
+    assert code == 1
+    assert f"{path} holds results, not a plan" in err
+    assert f"fix: longreach bench report {path}" in err
+
+
+@pytest.mark.parametrize(("word", "hint"), [("compere", "compare"), ("reprot", "report"), ("reports", "report")])
+def test_a_mistyped_file_command_is_told_the_nearest(longreach: Longreach, word: str, hint: str) -> None:
+    code, _, err = longreach("bench", word, "a.jsonl", "b.jsonl")
+    assert code == 2
+    assert f"did you mean '{hint}'?" in err
+
+
 def test_a_run_against_itself_is_refused(longreach: Longreach, tmp_path: Path) -> None:
     path = _write(tmp_path / "run.jsonl", cold_run(10))
     code, _, err = longreach("bench", "compare", path, path)

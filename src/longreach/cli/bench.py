@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from longreach.cli.bench_options import bench_options
 from longreach.cli.bench_place import Place
 from longreach.cli.bench_reading import read_settings, read_wish
-from longreach.errors import ServerError
+from longreach.errors import ServerError, UsageError
 
 _FILE_COMMANDS = ("compare", "report")
 _LIMIT_IS_ASKED = "the server's limit is asked when the run begins: what is longer is left out then"
@@ -25,12 +25,24 @@ class _Bench(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """That of the file command, if one is named."""
+        _refuse_mistyped(args)
         if not args or args[0] not in _FILE_COMMANDS:
             return super().make_context(info_name, args, parent, **extra)
         from longreach.cli import bench_files
 
         command: click.Command = getattr(bench_files, args[0])
         return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+
+def _refuse_mistyped(args: list[str]) -> None:
+    """UsageError for `compere`: a lone word that names no file and is almost a file command."""
+    if not args or not args[0].isalpha() or args[0] in _FILE_COMMANDS or Path(args[0]).exists():
+        return
+    from longreach.units import did_you_mean
+
+    hint = did_you_mean(args[0], _FILE_COMMANDS)
+    if hint:
+        raise UsageError(f"'{args[0]}' is no plan, URL or command of bench", "there is no such file", hint)
 
 
 def _complete_target(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

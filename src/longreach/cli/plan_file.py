@@ -12,6 +12,7 @@ from longreach.plan.values import Plan
 
 _MAX_BYTES = 16 * 2**20
 _MAX_VALUES = 1_000_000
+_RESULTS = '{"kind":"header"'
 _HEADER = "# Made by `longreach plan`. argv and env are what runs; everything else is what it should do.\n"
 
 
@@ -36,6 +37,10 @@ def read_plan(path: Path) -> Plan:
         raise InputFileError(f"cannot read the plan {path}", error.strerror or str(error), fix) from error
     except UnicodeDecodeError as error:
         raise InputFileError(f"{path} is not a text file", str(error), fix) from error
+    if text.startswith(_RESULTS):
+        raise InputFileError(
+            f"{path} holds results, not a plan", "it begins as `bench` writes them", f"longreach bench report {path}"
+        )
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         document = yaml.load(text, Loader=loader)  # noqa: S506 - the safe loader, in C where it exists
