@@ -308,3 +308,7 @@ def test_answers_in_one_piece_are_counted_and_in_no_time_between_tokens() -> Non
         0.12,
     )
     assert "tokens_streamed" not in _names(cold_run())
+    counted = replace(run, phases=(phase(num_sent=30),))
+    agrees = _check(counted, "ttft_agrees")
+    assert agrees.verdict == "cannot_tell"
+    assert agrees.evidence.endswith("some answers came in one piece, later than their first token")

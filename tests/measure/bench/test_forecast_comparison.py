@@ -75,3 +75,9 @@ def test_only_what_the_forecast_is_about_counts(other: RequestRecord) -> None:
 
 def test_what_comes_without_a_claim_is_cold_where_nothing_was_cached() -> None:
     assert _texts(record(state="as_it_comes", cached_tokens=0, ttft_s=60))["ttft_cold_s"][0] == "inside"
+
+
+def test_answers_in_one_piece_are_held_against_no_forecast() -> None:
+    whole = record(1, ttft_s=62.99, itl_s=None, chunk_gap_max_s=0.0)
+    assert _texts(whole) == {}
+    assert _texts(record(ttft_s=61), whole)["ttft_cold_s"] == _texts(record(ttft_s=61))["ttft_cold_s"]

@@ -38,6 +38,8 @@ def check_ttft(result: BenchResult) -> ChecklistItem | None:
         verdict = "pass"
     elif apart <= _TTFT_SHARE * theirs + (_TTFT_SLACK_S + (result.client_loop_lag_p99_s or 0.0)) * num_requests:
         verdict = "cannot_tell"
+    elif ours > theirs and any(came_in_one_piece(r) for own, _ in pairs for r in own):
+        verdict, evidence = "cannot_tell", f"{evidence}; some answers came in one piece, later than their first token"
     return ChecklistItem(name, title, verdict, evidence)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from longreach.forecast.values import Span
-from longreach.measure.bench.selection import itl_s, known
+from longreach.measure.bench.selection import came_in_one_piece, itl_s, known
 from longreach.measure.bench.statistics import percentile
 from longreach.measure.bench.summary_values import ForecastComparison
 from longreach.measure.bench.values import BenchResult, RequestRecord
@@ -49,7 +49,12 @@ def compare_forecast(result: BenchResult, speeds: Sequence[ExpectedSpeed]) -> tu
     found = []
     for speed in speeds:
         records = [
-            r for r in result.counted if r.ok and r.prompt_tokens == speed.prompt_tokens and r.proof != "disproven"
+            r
+            for r in result.counted
+            if r.ok
+            and r.prompt_tokens == speed.prompt_tokens
+            and r.proof != "disproven"
+            and not came_in_one_piece(r)  # its times are bounds, which another bound cannot be held against
         ]
         for row in _ROWS:
             values = known(row.read(record) for record in records if row.shows(record))
