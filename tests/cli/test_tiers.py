@@ -22,12 +22,48 @@ def plan_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_dry_run_shows_commands_workload_and_what_it_takes(longreach: Longreach, plan_path: Path) -> None:
     code, out, _ = longreach("tiers", str(plan_path), "--dry-run")
     assert code == 0
-    assert [line for line in out.splitlines() if line.startswith("# ")] == ["# gpu", "# gpu+cpu", "# gpu+cpu+disk"]
+    heads = [line for line in out.splitlines() if line.startswith("# ")]
+    assert heads == ["# GPU", "# GPU+CPU: the same, and", "# GPU+CPU+disk: the same, and"]
+    assert out.count("vllm serve") == 1, "the whole command once, then what differs"
+    assert out.count("--kv-transfer-config") == 2
+    between = out.split("# GPU+CPU: the same, and\n")[1].split("\n# ")[0]
+    assert between.splitlines()[0].startswith("  --kv-transfer-config ")
+    assert len(between.splitlines()) == 1
     assert "groups of 15 prompts twice over, in the same order, and all groups twice" in out
     assert "the GPUs hold 327,680, the CPU tier 1,638,400" in out
     assert "of prefill when nothing is hit" in out
     assert "written at each start with the disk tier" in out
     assert {path.name for path in plan_path.parent.iterdir()} == {"plan.yaml"}
+
+
+def test_a_dry_run_says_that_the_engine_is_missing(longreach: Longreach, plan_path: Path) -> None:
+    code, out, err = longreach("tiers", str(plan_path), "--dry-run", "--engine", "/nowhere")
+    assert code == 0
+    assert "it would not start: the engine's command 'vllm' is not installed: there is nothing at /nowhere" in err
+    assert "vllm serve" in out
+
+
+def test_a_dry_run_of_a_trace_says_what_it_sends(longreach: Longreach, plan_path: Path) -> None:
+    trace = plan_path.parent / "trace.jsonl"
+    lines = [
+        {"timestamp": 30_000 * number, "input_length": 2_000, "output_length": 40, "hash_ids": [1, 2, 3, 10 + number]}
+        for number in range(3)
+    ]
+    trace.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    _, out, _ = longreach("tiers", str(plan_path), "--dry-run", "--trace", str(trace))
+    assert "3 requests, 6,000 prompt tokens, 48 answer tokens each run, sent over 1 min 00 s" in out
+    assert "each run: how long it takes cannot be told: the prompts of a workload that is given differ" in out
+    _, out, _ = longreach("tiers", str(plan_path), "--dry-run", "--trace", str(trace), "--json")
+    assert json.loads(out)["workload"]["span_s"] == 60
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8000", "https://gpu.example/v1", "127.0.0.1:8000"])
+def test_a_server_is_no_plan(longreach: Longreach, address: str) -> None:
+    code, out, err = longreach("tiers", address)
+    assert (code, out) == (2, "")
+    assert f"'{address}' is a server" in err
+    assert "tiers starts engines itself" in err
+    assert f"longreach bench {address}" in err
 
 
 def test_a_dry_run_is_a_document_too(longreach: Longreach, plan_path: Path) -> None:

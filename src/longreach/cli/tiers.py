@@ -1,5 +1,7 @@
 """`longreach tiers`: does the CPU tier, the disk tier pay? Measured on this machine."""
 
+import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +9,9 @@ import click
 
 from longreach.cli.bench_outputs import check_folder
 from longreach.cli.params import FILE, echo_json, stdout_paint
-from longreach.cli.targets import choose_instance
+from longreach.cli.targets import choose_instance, is_address
 from longreach.cli.tiers_options import check_source, read_sizing_wish, tiers_options
+from longreach.errors import EngineError, UsageError
 
 
 @click.command(short_help="Do the CPU and disk tiers pay? Measure each against doing without.")
@@ -23,11 +26,12 @@ def tiers(plan_path: Path, *, as_json: bool, **values: Any) -> int:
     """
     from longreach.cli.plan_file import read_plan
 
+    _check_is_no_server(plan_path)
     study = _Study(plan_path, read_plan(plan_path), values)
     if values["dry_run"]:
         from longreach.cli.tiers_dry_run import print_dry_run
 
-        return print_dry_run(study.commands(), study.sizing, study.outlook, as_json=as_json)
+        return print_dry_run(study.dry_run(), as_json=as_json)
     report = study.run()
     if as_json:
         from longreach.report.tiers_document import tiers_document
@@ -47,6 +51,17 @@ def tiers(plan_path: Path, *, as_json: bool, **values: Any) -> int:
     if report.interrupted:
         return 130
     return 1 if report.failures or any(one.num_failed for one in report.figures) else 0
+
+
+def _check_is_no_server(plan_path: Path) -> None:
+    text = str(plan_path)  # a path has one slash where an address has two
+    if is_address(text) or text.startswith(("http:/", "https:/")):
+        address = text if "://" in text else text.replace(":/", "://", 1)
+        raise UsageError(
+            f"'{address}' is a server",
+            "tiers starts engines itself, with each tier and without, so it needs a plan",
+            f"longreach tiers plan.yaml; a server that runs is measured by: longreach bench {address}",
+        )
 
 
 class _Study:
@@ -71,11 +86,32 @@ class _Study:
             if values[name] is not None:
                 check_folder(name, values[name])
 
-    def commands(self) -> list[tuple[Any, Any]]:
-        """Each variant with what is started for it."""
+    def dry_run(self) -> Any:
+        """What would be started and sent. An engine that is missing is told on stderr."""
+        from longreach.cli.tiers_dry_run import DryRun
+        from longreach.launch.executable import resolve_engine
         from longreach.measure.tiers.variants import variant_command
 
-        return [(variant, variant_command(self.instance, variant, self.release)) for variant in self.variants]
+        commands = [(variant, variant_command(self.instance, variant, self.release)) for variant in self.variants]
+        try:
+            resolve_engine(commands[0][1].argv, self._values["engine"], os.environ)
+        except EngineError as error:
+            click.echo(f"it would not start: {error.what}: {error.why}", err=True)
+        return DryRun(commands, self.sizing, self._given(), self.outlook, self._plan.machine.device_type)
+
+    def _given(self) -> Any:
+        """How large the trace or the workload file is; None for generated prompts."""
+        from longreach.measure.bench.prepare import outline_wish
+        from longreach.measure.tiers.outlook import size_given
+        from longreach.measure.workload.storing import read_workload
+
+        if self._source == "generated":
+            return None
+        if self._source == "workload":
+            return size_given(read_workload(self._values["workload"]), keeps_times=False)
+        outline = outline_wish(self._wish())
+        assert outline is not None, "the lengths of a trace are known"
+        return size_given(outline, keeps_times=self._values["concurrency"] is None)
 
     def run(self) -> Any:
         """Measure with progress on stderr; a stop signal ends the engine and gives what is known."""
@@ -115,7 +151,9 @@ class _Study:
         from longreach.measure.tiers.winning import winning_plan
 
         write_plan(path, winning_plan(self._plan, report))
-        click.echo(f"the plan with {report.winner.name} is in {path}", err=True)
+        click.echo(
+            f"the plan with {report.winner.title} is in {path}; next: longreach up {shlex.quote(str(path))}", err=True
+        )
 
     def _subject(self) -> Any:
         from longreach.measure.tiers.run import TiersSubject

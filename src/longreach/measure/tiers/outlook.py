@@ -4,23 +4,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longreach.measure.tiers.values import TierSet, WorkloadSizing
+from longreach.measure.workload.outlines import Outline
+from longreach.measure.workload.values import Workload
 from longreach.plan.values import InstancePlan, PlannedModel
+from longreach.units import format_tokens
 
 _SPARE = 1.2  # of the free space a run may come to need, since the bytes of a token are the least
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """`run_s`: how long the requests of one run take when nothing is ever hit, least and most. None: cannot be told."""
+    """`run_s`: how long the requests of one run take when nothing is ever hit, least and most. None: `why_no_time` says why."""
 
     num_starts: int
     run_s: tuple[float, float] | None
     disk_bytes_per_start: int | None  # at least; None: no disk tier, or unknown
+    why_no_time: str = ""
 
     @property
     def disk_bytes_wanted(self) -> int | None:
         """Free space to ask for."""
         return None if self.disk_bytes_per_start is None else round(_SPARE * self.disk_bytes_per_start)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSize:
+    """A trace or a workload file. `span_s` is from the first arrival to the last; None: it is not sent at times of its own."""
+
+    source: str
+    num_requests: int
+    prompt_tokens: int
+    output_tokens: int
+    span_s: float | None
+
+
+def size_given(given: Outline | Workload, *, keeps_times: bool) -> GivenSize:
+    """What is sent in each run; without `keeps_times` as fast as answers come."""
+    requests = given.requests
+    arrivals = [one.arrival_s for one in requests if keeps_times and one.arrival_s is not None]
+    return GivenSize(
+        source=given.source,
+        num_requests=len(requests),
+        prompt_tokens=sum(one.prompt_tokens for one in requests),
+        output_tokens=sum(one.output_tokens for one in requests),
+        span_s=max(arrivals) - min(arrivals) if arrivals else None,
+    )
 
 
 def foresee(
@@ -35,11 +63,14 @@ def foresee(
     """
     num_starts = len(variants) * repeats
     if sizing is None:
-        return Outlook(num_starts, None, None)
+        return Outlook(
+            num_starts, None, None, "the prompts of a workload that is given differ in length, and in what they share"
+        )
     per_token = bytes_per_token(instance, model)
     has_disk = any("disk" in variant.tiers for variant in variants)
     written = round(sizing.distinct_tokens * per_token) if has_disk and per_token is not None else None
-    return Outlook(num_starts, _run_s(instance, sizing), written)
+    run_s = _run_s(instance, sizing)
+    return Outlook(num_starts, run_s, written, "" if run_s else _why_no_time(instance, sizing))
 
 
 def bytes_per_token(instance: InstancePlan, model: PlannedModel) -> float | None:
@@ -48,6 +79,15 @@ def bytes_per_token(instance: InstancePlan, model: PlannedModel) -> float | None
     if cpu is not None and cpu.capacity_tokens and cpu.capacity_bytes:
         return cpu.capacity_bytes / cpu.capacity_tokens
     return model.kv_bytes_per_token
+
+
+def _why_no_time(instance: InstancePlan, sizing: WorkloadSizing) -> str:
+    reason = next((speed.ttft_cold_s.reason for speed in instance.speed if speed.ttft_cold_s.high is None), "")
+    if reason or not instance.speed:
+        return f"the plan forecasts no speed{': ' if reason else ''}{reason}"
+    longest = max(speed.prompt_tokens for speed in instance.speed)
+    length = format_tokens(sizing.prompt_tokens)
+    return f"the plan forecasts prompts of at most {format_tokens(longest)} tokens, and these have {length}"
 
 
 def _run_s(instance: InstancePlan, sizing: WorkloadSizing) -> tuple[float, float] | None:
