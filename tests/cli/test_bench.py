@@ -342,6 +342,15 @@ def test_a_length_that_nobody_named_is_explained(
     assert f"fix: longreach up {plan}" in err
 
 
+async def test_a_warm_up_is_sent_and_not_reported(bench: Bench) -> None:
+    async with known_truth() as server:
+        code, document, err = await bench(server, *SMALL, "--warmup", "2")
+        assert len(server.requests) == 6
+    assert (code, len(document["requests"]), document["summary"]["num_ok"]) == (0, 4, 4)
+    assert "warm-up" in [phase["name"] for phase in document["phases"]]
+    assert "the first request" not in err
+
+
 def test_nobody_there_is_one_error_for_people_and_leaves_no_file(
     longreach: Longreach, tmp_path: Path, state_home: Path
 ) -> None:

@@ -80,9 +80,14 @@ def bench(target: str, *, as_json: bool, **values: Any) -> int:
 
 
 def _say_where(result: Any, journal: Path) -> None:
+    from longreach.measure.bench.first_request import describe_slow_first
+
     is_left = result.interrupted or any(record.error_kind == "unreachable" for record in result.records)
     go_on = f"; to go on: --resume -o {journal}" if is_left else ""
+    slow = describe_slow_first(result)
     with suppress(OSError):  # nobody listens any more; the report may have its reader
+        if slow is not None:
+            click.echo(slow, err=True)
         click.echo(f"results: {journal}{go_on}", err=True)
 
 

@@ -8,7 +8,7 @@ import click
 
 from longreach.cli.bench_timing import OpenTiming
 from longreach.cli.params import echo_json
-from longreach.units import format_duration
+from longreach.units import format_count, format_duration
 
 Forecast = Callable[[int], Any]
 """What the plan expects of a prompt of this length; None where it does not say."""
@@ -37,6 +37,7 @@ def _describe(found: Any, settings: Any, timing: OpenTiming, forecast: Forecast)
         "shortest_prompt_tokens": min(lengths or (), default=None),
         "longest_prompt_tokens": max(lengths or (), default=None),
         "output_tokens": None if requests is None else sum(request.output_tokens for request in requests),
+        "num_warm_up": settings.num_warm_up,
         "flood_tokens": settings.flood_tokens,
         "results": settings.journal,
         "last_due_s": timing.last_due_s or None,
@@ -76,6 +77,8 @@ def _lines(document: dict[str, Any], timing: OpenTiming) -> list[str]:
     lines.append(f"load: {load['arrivals']}{rate}{at_once}")
     if timing.last_due_s:
         lines.append(timing.describe())
+    if document["num_warm_up"]:
+        lines.append(f"warm-up: {format_count(document['num_warm_up'], 'request')}, part of no figure")
     if document["flood_tokens"] is not None:
         lines.append(f"flood: {document['flood_tokens']:,} tokens")
     lines.append(f"results: {document['results']}")

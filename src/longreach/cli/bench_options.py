@@ -57,6 +57,7 @@ _VALUES: tuple[tuple[str, click.ParamType[Any], str, str], ...] = (
     ("--rate", _ABOVE_0, "PER_S", "Send so many a second, whatever the server does."),
     ("--arrivals", _ARRIVALS, "", "Default: closed; with --rate poisson; with --trace its own times."),
     ("--states", _States(), "LIST", "cold[,warm][,evicted], or as-is. Default: cold; as-is where prompts share or grow."),
+    ("--warmup", _COUNT, "N", "First send N such requests that no figure contains. Default: none."),
     ("--flood-tokens", TOKENS, "TOKENS", "Other prompts that evict. Default: what the GPU's KV cache holds."),
     ("--cache-salt", click.STRING, "TEXT", "A run with the salt of another meets what that left. Default: a fresh one."),
     ("--slo", click.STRING, "LIMITS", "Count the requests within these limits: ttft=60s,itl=80ms,e2e=5m."),

@@ -167,6 +167,7 @@ def read_settings(values: Mapping[str, Any], workload: Any) -> Any:
         journal=journal,
         resume=values["resume"],
         answers=values["save_answers"],
+        num_warm_up=values["warmup"] or 0,
         label=values["label"],
     )
 

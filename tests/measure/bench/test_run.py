@@ -87,6 +87,26 @@ async def test_every_run_is_cold_although_the_text_is_the_same() -> None:
     assert [record.answer_digest for record in first.records] == [record.answer_digest for record in second.records]
 
 
+@pytest.mark.parametrize("with_version", [True, False], ids=["vllm", "another server"])
+async def test_a_warm_up_comes_first_leaves_nothing_behind_and_is_in_no_figure(
+    with_version: bool, tmp_path: Path
+) -> None:
+    journal = tmp_path / "run.jsonl"
+    async with known_truth(TruthMode(with_version=with_version)) as server:
+        workload = await build(server)
+        settings = BenchSettings(Load(), ("cold", "warm"), num_warm_up=6, journal=journal)
+        result = await run_bench(target_of(server), settings, workload)
+        assert len(server.requests) == 6 + 4 + 4
+        again = await run_bench(target_of(server), replace(settings, resume=True), workload)
+        assert len(server.requests) == 6 + 4 + 4
+    assert [phase.name for phase in result.header.phases] == ["warm-up", "cold", "warm 1"]
+    assert [record.phase for record in result.records[:6]] == ["warm-up"] * 6
+    assert {record.output_tokens for record in result.records} == {8}
+    assert {record.proof for record in result.counted} == {"proven"}
+    assert len(result.counted) == result.num_wanted == 8
+    assert again.records == result.records
+
+
 async def test_elsewhere_the_salt_is_in_the_text_and_a_resumed_run_keeps_it(tmp_path: Path) -> None:
     settings = BenchSettings(journal=tmp_path / "run.jsonl", resume=True)
     async with known_truth(TruthMode(with_version=False)) as server:

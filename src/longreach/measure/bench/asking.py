@@ -34,5 +34,5 @@ class Asking:
 
     def _salt(self, phase: PhaseSpec, request: WorkloadRequest) -> str:
         if phase.state == "flood":
-            return f"flood-{request.index}-{self.salt}"
+            return f"{phase.name}-{request.index}-{self.salt}"
         return self.salts.get(request.index) or self.salt

@@ -1,10 +1,11 @@
-"""Other prompts, as many as push everything out of the GPU's KV cache. Pure.
+"""Other prompts, as many as push everything out of the GPU's KV cache, or as warm the engine up. Pure.
 
 They are the workload's own texts under another salt: to the cache they are others, and nothing new has to be built.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle, islice
 
 from longreach.errors import UsageError
 from longreach.measure.workload.values import WorkloadRequest
@@ -24,6 +25,14 @@ def choose_flood_tokens(asked: int | None, *capacities: int | None) -> int:
             "--flood-tokens TOKENS, or leave 'evicted' out of --states",
         )
     return int(known * _MARGIN)
+
+
+def make_warm_up(requests: Sequence[WorkloadRequest], num_requests: int) -> list[WorkloadRequest]:
+    """The first so many of the workload, from its beginning again where it has fewer; answers as long as theirs."""
+    return [
+        replace(request, index=index, session=None, arrival_s=None, reusable_tokens=0)
+        for index, request in enumerate(islice(cycle(requests), num_requests))
+    ]
 
 
 def make_flood(requests: Sequence[WorkloadRequest], num_tokens: int) -> list[WorkloadRequest]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from longreach.measure.bench.values import BenchHeader, BenchResult, PhaseReport, RequestRecord, ServerSample
+from longreach.measure.bench.values import BenchHeader, BenchResult, PhaseReport, PhaseSpec, RequestRecord, ServerSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class RunLog:
             case RequestRecord():
                 self.records.pop((entry.phase, entry.index), None)  # the later one has the later place too
                 self.records[entry.phase, entry.index] = entry
-                if entry.phase == self.header.phases[0].name:
+                if entry.phase == self.first_pass.name:
                     self.salts[entry.index] = self.salt or self.header.cache_salt
             case PhaseReport():
                 self.phases.append(entry)
@@ -62,6 +62,11 @@ class RunLog:
         """That request was sent and has ended. One that found no server was not."""
         record = self.records.get((phase, index))
         return record is not None and record.error_kind != "unreachable"
+
+    @property
+    def first_pass(self) -> PhaseSpec:
+        """The first one that figures are made from."""
+        return next(phase for phase in self.header.phases if phase.state != "flood")
 
     @property
     def last_moment_s(self) -> float:

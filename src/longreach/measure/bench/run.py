@@ -103,7 +103,7 @@ def _make_header(
         template_tokens=workload.template_tokens,
         num_requests=len(workload.requests),
         load=settings.load,
-        phases=plan_phases(settings.states, is_hybrid=target.expected.is_hybrid),
+        phases=plan_phases(settings.states, is_hybrid=target.expected.is_hybrid, warms_up=settings.num_warm_up > 0),
         api=settings.api,
         longreach_version=__version__,
         label=settings.label,
@@ -135,6 +135,7 @@ def _plan(target: BenchTarget, settings: BenchSettings, workload: Workload, reac
         template_tokens=workload.template_tokens,
         block_size=state.block_size or expected.block_size,
         is_hybrid=expected.is_hybrid,
+        num_warm_up=settings.num_warm_up,
         flood_tokens=choose_flood_tokens(settings.flood_tokens, *capacities) if floods else 0,
     )
 

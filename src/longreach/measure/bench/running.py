@@ -11,9 +11,10 @@ from longreach.errors import ServerError
 from longreach.measure.bench.asking import Asking
 from longreach.measure.bench.counting import PhaseCount, report_phase, sample_gauges
 from longreach.measure.bench.events import Ahead, OnBenchEvent, Tally
-from longreach.measure.bench.flood import make_flood
+from longreach.measure.bench.flood import make_flood, make_warm_up
 from longreach.measure.bench.loops import OpenLoop, last_due_s, run_closed, schedule
 from longreach.measure.bench.recording import Sent, make_record, unsent
+from longreach.measure.bench.settings import WARM_UP
 from longreach.measure.bench.store import Store
 from longreach.measure.bench.values import Load, PhaseSpec, RequestRecord
 from longreach.measure.client import Client
@@ -41,6 +42,7 @@ class RunPlan:
     block_size: int | None
     is_hybrid: bool | None  # None: not known, a first repeat that misses will tell
     flood_tokens: int  # 0: nothing floods
+    num_warm_up: int = 0
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ class Run:
         self._tries = 0
         self._last_metrics: EngineMetrics | None = None
         self._flood = make_flood(plan.requests, plan.flood_tokens)
+        self._warm_up = make_warm_up(plan.requests, plan.num_warm_up)
         self._ahead = Ahead()
         self._tally = Tally(*self._size(self._log.header.phases))
 
@@ -117,6 +120,8 @@ class Run:
         return len(requests), sum(request.prompt_tokens + request.output_tokens for request in requests)
 
     def _requests_of(self, phase: PhaseSpec) -> Sequence[WorkloadRequest]:
+        if phase == WARM_UP:
+            return self._warm_up
         return self._flood if phase.state == "flood" else self._plan.requests
 
     def _left_of(self, spec: PhaseSpec) -> Sequence[WorkloadRequest]:
@@ -124,7 +129,7 @@ class Run:
         whole flood: what was cut off is in the cache again.
         """
         left = [request for request in self._requests_of(spec) if not self._log.has(spec.name, request.index)]
-        if spec.state != "flood" or not self._resumed_at_s or self._is_dead.is_set():
+        if spec.state != "flood" or spec == WARM_UP or not self._resumed_at_s or self._is_dead.is_set():
             return left
         evicted = next(phase for phase in self._log.header.phases if phase.state == "evicted")
         return self._flood if self._left_of(evicted) else left

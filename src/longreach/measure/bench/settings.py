@@ -28,6 +28,7 @@ class BenchSettings:
     journal: Path | None = None
     resume: bool = False
     answers: Path | None = None
+    num_warm_up: int = 0  # requests before the first pass, under other salts and part of no figure
     label: str = ""
     needs_server: bool = False  # nobody there is an error, not a run in which everything failed
 
@@ -36,6 +37,9 @@ class BenchSettings:
         """The passed-through fields with the default of a comparison: greedy."""
         return {"temperature": 0, **self.extra_body}
 
+
+WARM_UP = PhaseSpec("warm-up", "flood")
+"""For engines that compile kernels, or fill pools, at their first requests."""
 
 _ALLOWED = (
     ("cold",),
@@ -46,7 +50,9 @@ _ALLOWED = (
 )
 
 
-def plan_phases(states: Sequence[CacheState], *, is_hybrid: bool | None) -> tuple[PhaseSpec, ...]:
+def plan_phases(
+    states: Sequence[CacheState], *, is_hybrid: bool | None, warms_up: bool = False
+) -> tuple[PhaseSpec, ...]:
     """The passes over the workload that these states take. A hybrid model may hit only from its second repeat on.
 
     UsageError for states that do not follow from each other.
@@ -57,7 +63,7 @@ def plan_phases(states: Sequence[CacheState], *, is_hybrid: bool | None) -> tupl
             "a prompt is cold before it is warm, and is evicted after that; what comes as it is stands alone",
             "--states cold,warm,evicted, a part of it that begins with cold, or as-is",
         )
-    phases: list[PhaseSpec] = []
+    phases = [WARM_UP] if warms_up else []
     for state in states:
         if state == "warm":
             phases += [PhaseSpec(f"warm {number}", "warm") for number in range(1, 3 if is_hybrid else 2)]

@@ -74,7 +74,7 @@ def open_store(settings: BenchSettings, header: BenchHeader) -> Iterator[Store]:
 
 def _fresh_salt(log: RunLog) -> str | None:
     """A new salt where cold is claimed: what was cut off may have left a part of its prompt in the cache."""
-    return secrets.token_hex(8) if log.header.phases[0].state == "cold" else log.header.cache_salt
+    return secrets.token_hex(8) if log.first_pass.state == "cold" else log.header.cache_salt
 
 
 def _open_answers(path: Path, resumes: bool) -> BinaryIO:
