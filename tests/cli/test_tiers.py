@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.measure.tiers.tier_cases import planned
+from tests.report.html import sample_tiers
 
 from longreach.cli.plan_file import write_plan
 
@@ -105,6 +107,19 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_starts(
     code, out, err = longreach("tiers", str(plan_path), option, str(plan_path.parent / place))
     assert (code, out) == (1, "")
     assert "cannot be written" in err
+
+
+def test_a_plan_that_won_says_what_to_do_with_it(
+    longreach: Longreach, plan_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = sample_tiers.report()
+    monkeypatch.setattr("longreach.cli.tiers._Study.run", lambda _: replace(report, runs=report.runs[:-1]))
+    won = plan_path.parent / "the best.yaml"
+    code, out, err = longreach("tiers", str(plan_path), "--write-plan", str(won))
+    assert code == 0
+    assert out.rstrip().endswith("best: GPU+CPU")
+    assert f"the plan with GPU+CPU is in {won}; next: longreach up '{won}'" in err
+    assert won.exists()
 
 
 def test_results_are_never_overwritten(longreach: Longreach, plan_path: Path) -> None:
