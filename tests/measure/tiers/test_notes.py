@@ -42,7 +42,7 @@ def notes(*figures: VariantFigures, hybrid: bool = False, device: str = "cuda", 
 
 def test_a_run_beside_requests_of_others_is_told() -> None:
     told = notes(GPU, replace(CPU, num_runs=3, num_mixed_runs=1))
-    assert "GPU+CPU: in 1 of 3 runs somebody else sent requests to the engine" in told
+    assert "GPU+CPU: in 1 of 3 runs the engine counted other requests than were sent here" in told
     assert "somebody else" not in notes(GPU, CPU)
 
 

@@ -84,10 +84,8 @@ def decide_step(base: Measured, variant: Measured, places: Mapping[int, Place], 
 def _judge(found: _Evidence) -> tuple[StepVerdict, str]:
     if found.mixed:
         whose = " and of ".join(found.mixed)
-        why = (
-            f"somebody else sent requests to the engine of {whose}: neither hits nor times are those of the tiers alone"
-        )
-        return "not_enough_data", f"{why}; run it again where nobody else does"
+        why = f"the engine of {whose} counted other requests than were sent here: neither hits nor times are the tiers' alone"
+        return "not_enough_data", f"{why}; run it again where nobody else uses it"
     if found.tier_hits == 0:
         unasked = f"; {found.base_hits:.0%} came from the tiers before it" if found.base_hits else ""
         return "drop", f"not one prompt token came from the {found.tier}: whatever differs is not its doing{unasked}"

@@ -41,8 +41,8 @@ def _mixed(figures: Sequence[VariantFigures]) -> Iterator[str]:
     for one in figures:
         if one.num_mixed_runs:
             yield (
-                f"{one.variant.title}: in {one.num_mixed_runs} of {format_count(one.num_runs, 'run')} somebody else sent requests "
-                "to the engine: its counts are not those of this comparison alone, and nothing is judged by them"
+                f"{one.variant.title}: in {one.num_mixed_runs} of {format_count(one.num_runs, 'run')} the engine counted other "
+                "requests than were sent here (somebody else used it, or its counts came late): nothing is judged by them"
             )
 
 
