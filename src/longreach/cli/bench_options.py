@@ -38,7 +38,7 @@ _VALUES: tuple[tuple[str, click.ParamType[Any], str, str], ...] = (
     ("--tokenizer", click.STRING, "PATH|ID", "Folder, tokenizer.json or hub id. Default: the plan's model."),
     ("--api-key-env", click.STRING, "NAME", "Environment variable that holds the API key."),
     ("--sampling", click.STRING, "JSON", "Fields of the request body: '{\"temperature\": 0.6}'."),
-    ("--input-tokens", TOKENS, "TOKENS", "Prompt length at the server. Default: the plan's mean."),
+    ("--input-tokens", TOKENS, "TOKENS", "Prompt length at the server. Default: the plan's mean, if an answer fits."),
     ("--output-tokens", TOKENS, "TOKENS", "Tokens to generate. Default: 128; of a trace its own, cut to this."),
     ("--num-requests", _COUNT, "N", "Prompts, or conversations. Default: 10; of a text or a trace all."),
     ("--input-spread", _SPREAD, "SHARE", "Vary --input-tokens evenly by up to this share (20%)."),
