@@ -60,13 +60,13 @@ def tiers(
     """Compare, with the winning plan in best.yaml: (exit code, document)."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
-    def compare(*argv: str) -> tuple[int, dict[str, Any]]:
+    def compare(*argv: str, runs: str = "runs") -> tuple[int, dict[str, Any]]:
         sizes = ("--input-tokens", str(PROMPT_TOKENS), "--output-tokens", "4")
         places = (
             "--engine",
             str(engine_python),
             "-o",
-            str(tmp_path / "runs"),
+            str(tmp_path / runs),
             "--write-plan",
             str(tmp_path / "best.yaml"),
         )
@@ -83,8 +83,11 @@ def variant(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_the_cpu_tier_is_kept_where_prompts_come_back(tiers: Tiers, plan_path: Path, tmp_path: Path) -> None:
-    code, document = tiers("--rounds", str(ROUNDS))  # so many that one busy moment decides nothing
-    step = document["steps"][0]
+    for runs in ("first", "second", "third"):  # on a busy machine one run each may rightly be too few to tell
+        code, document = tiers("--rounds", str(ROUNDS), runs=runs)
+        step = document["steps"][0]
+        if step["verdict"] != "not_enough_data":
+            break
     assert (code, step["verdict"], document["winner"]) == (0, "keep", "gpu+cpu"), document
     gpu, cpu = variant(document, "gpu"), variant(document, "gpu+cpu")
     assert gpu["prompt_tokens"] == cpu["prompt_tokens"] == ROUNDS * 8 * PROMPT_TOKENS, (
@@ -98,7 +101,7 @@ def test_the_cpu_tier_is_kept_where_prompts_come_back(tiers: Tiers, plan_path: P
     assert cpu["loaded_bytes"] >= (ROUNDS - 1) * 8 * 3_840 * 512
     assert read_plan(tmp_path / "best.yaml").instances[0].argv == read_plan(plan_path).instances[0].argv
     assert default_state_folder().deployments() == (), "no engine is left"
-    code, again = tiers("--rounds", str(ROUNDS), "--resume")
+    code, again = tiers("--rounds", str(ROUNDS), "--resume", runs=runs)
     assert (code, again["steps"]) == (0, document["steps"]), "what has ended is not run again"
 
 
