@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.engine.conftest import TinyServer
 
+from longreach.errors import UsageError
 from longreach.measure.bench.prepare import prepare_workload
 from longreach.measure.bench.run import run_bench
 from longreach.measure.bench.settings import BenchSettings, BenchTarget
@@ -103,10 +104,15 @@ async def test_a_conversation_hits_what_its_last_turn_left(target: BenchTarget) 
     check_counts(result, result.phases[0])
 
 
-async def test_a_prompt_beyond_the_limit_shows_the_engines_own_words(
-    target: BenchTarget, tiny_server: TinyServer
-) -> None:
-    result = await run(target, SyntheticSource(1, tiny_server.max_model_len + 1, 4), BenchSettings())
+async def test_a_refusal_is_shown_in_the_engines_own_words(target: BenchTarget) -> None:
+    settings = BenchSettings(extra_body={"temperature": -1})
+    result = await run(target, SyntheticSource(1, 300, 4), settings)
     (record,) = result.records
     assert (record.ok, record.error_kind, record.error_status) == (False, "refused", 400)
-    assert f"maximum context length is {tiny_server.max_model_len} tokens" in (record.error or "")
+    assert "temperature must be non-negative" in (record.error or "")
+
+
+async def test_one_token_more_than_the_engine_takes_is_not_sent(target: BenchTarget, tiny_server: TinyServer) -> None:
+    with pytest.raises(UsageError, match="do not fit the server") as caught:
+        await run(target, SyntheticSource(1, 1_000, tiny_server.max_model_len - 999), BenchSettings())
+    assert caught.value.fix == "--input-tokens 999"
