@@ -20,8 +20,10 @@ from longreach.measure.workload.wishes import ConversationSource, SyntheticSourc
 TEMPLATE_TOKENS = 7
 
 
-async def build(source: SyntheticSource | ConversationSource, tokenizer: LocalTokenizer, **more: str) -> Workload:
-    return await build_workload(WorkloadWish(source, **more), Counting(tokenizer, TEMPLATE_TOKENS))
+async def build(
+    source: SyntheticSource | ConversationSource, tokenizer: LocalTokenizer, seed: str = "longreach", nonce: str = ""
+) -> Workload:
+    return await build_workload(WorkloadWish(source, seed, nonce), Counting(tokenizer, TEMPLATE_TOKENS))
 
 
 async def require_exact(workload: Workload, tokenizer: LocalTokenizer) -> None:
