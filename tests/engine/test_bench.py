@@ -1,5 +1,6 @@
 """Benchmarks of the real engine: prompts exact by its count, times and totals as its own metrics have them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,18 @@ async def test_a_refusal_is_shown_in_the_engines_own_words(target: BenchTarget) 
     assert "temperature must be non-negative" in (record.error or "")
 
 
-async def test_one_token_more_than_the_engine_takes_is_not_sent(target: BenchTarget, tiny_server: TinyServer) -> None:
+async def test_a_prompt_beyond_the_limit_is_refused_in_the_engines_own_words(
+    target: BenchTarget, tiny_server: TinyServer
+) -> None:
+    result = await run(target, SyntheticSource(1, tiny_server.max_model_len + 1, 4), BenchSettings())
+    (record,) = result.records
+    assert (record.ok, record.error_kind, record.error_status) == (False, "refused", 400)
+    assert f"{tiny_server.max_model_len}" in (record.error or "")
+
+
+async def test_what_a_plan_rules_out_is_not_sent(target: BenchTarget, tiny_server: TinyServer) -> None:
+    planned = replace(target.expected, max_model_len=tiny_server.max_model_len)
     with pytest.raises(UsageError, match="do not fit the server") as caught:
-        await run(target, SyntheticSource(1, 1_000, tiny_server.max_model_len - 999), BenchSettings())
+        source = SyntheticSource(1, 1_000, tiny_server.max_model_len - 999)
+        await run(replace(target, expected=planned), source, BenchSettings())
     assert caught.value.fix == "--input-tokens 999"

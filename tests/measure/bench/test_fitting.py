@@ -12,6 +12,7 @@ from longreach.measure.bench.fitting import fit_wish
 from longreach.measure.bench.prepare import prepare_workload
 from longreach.measure.bench.run import run_bench
 from longreach.measure.bench.settings import BenchSettings, BenchTarget
+from longreach.measure.target import ExpectedServer
 from longreach.measure.workload.wishes import ConversationSource, SyntheticSource, TextSource, TraceSource, WorkloadWish
 
 LONGEST = 8_000
@@ -56,18 +57,31 @@ def _target(server: KnownTruth) -> BenchTarget:
     return BenchTarget(server.url, MODEL, tokenizer=str(server.tokenizer_folder))
 
 
-async def test_the_server_is_asked_before_anything_is_built_or_sent() -> None:
+def _planned(server: KnownTruth) -> BenchTarget:
+    return replace(_target(server), expected=ExpectedServer(max_model_len=500))
+
+
+async def test_what_a_plan_rules_out_is_refused_before_anything_is_built_or_sent() -> None:
+    wish = WorkloadWish(SyntheticSource(2, 490, 20))
     async with known_truth(TruthMode(max_model_len=500)) as server:
-        wish = WorkloadWish(SyntheticSource(2, 490, 20))
         with pytest.raises(UsageError, match="490 tokens and an answer of 20"):
-            await prepare_workload(_target(server), BenchSettings(), wish, lambda _: None)
+            await prepare_workload(_planned(server), BenchSettings(), wish, lambda _: None)
         assert server.requests == []
-    async with known_truth() as larger, known_truth(TruthMode(max_model_len=500)) as smaller:
-        workload = await prepare_workload(_target(larger), BenchSettings(), wish, lambda _: None)
+    async with known_truth(TruthMode(max_model_len=500)) as smaller:
+        workload = await prepare_workload(_target(smaller), BenchSettings(), wish, lambda _: None)
         with pytest.raises(UsageError, match="do not fit") as caught:
-            await run_bench(_target(smaller), BenchSettings(), workload)
-        assert smaller.requests == []
+            await run_bench(_planned(smaller), BenchSettings(), workload)
     assert "a workload of shorter prompts" in caught.value.fix
+
+
+async def test_what_a_bare_server_tells_is_noted_and_its_refusal_shown() -> None:
+    wish = WorkloadWish(SyntheticSource(2, 501, 20))
+    async with known_truth(TruthMode(max_model_len=500)) as server:
+        workload = await prepare_workload(_target(server), BenchSettings(), wish, lambda _: None)
+        result = await run_bench(_target(server), BenchSettings(), workload)
+    assert "the longest request has 521 tokens, and the server names 500 as the most it takes" in workload.notes
+    assert [(record.error_kind, record.error_status) for record in result.records] == [("refused", 400)] * 2
+    assert "500" in (result.records[0].error or "")
 
 
 async def test_files_that_are_too_long_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -20,19 +20,25 @@ class Lengths(Protocol):
     def output_tokens(self) -> int: ...
 
 
-def fit_wish(wish: WorkloadWish, longest: int | None) -> WorkloadWish:
-    """The wish for requests of at most `longest` tokens: traces and whole files leave out what is longer, and say so; of
-    prompts whose length was asked for, UsageError. None: nobody tells, and nothing is held against the wish.
+def fit_wish(wish: WorkloadWish, planned: int | None, told: int | None = None) -> WorkloadWish:
+    """The wish for requests of at most so many tokens: traces and whole files leave out what is longer, and say so. Prompts
+    whose length was asked for are refused where a plan knows the server (UsageError), else noted and sent: what a server
+    tells of itself need not hold behind a router, and its refusal is worth reading. Two Nones: nobody tells.
     """
-    source = wish.source
+    source, longest = wish.source, told or planned
     if longest is None:
         return wish
     if isinstance(source, TraceSource | TextSource) and leaves_out(wish):
         limit = longest if source.max_request_tokens is None else source.max_request_tokens
         return replace(wish, source=replace(source, max_request_tokens=limit))
     assert not isinstance(source, TraceSource)
-    require_fit(_lengths(source, wish.seed), longest, source)
-    return wish
+    lengths = _lengths(source, wish.seed)
+    if planned is not None:
+        require_fit(lengths, longest, source)
+        return wish
+    most = max(each.prompt_tokens + each.output_tokens for each in lengths)
+    note = f"the longest request has {most:,} tokens, and the server names {longest:,} as the most it takes"
+    return wish if most <= longest else replace(wish, notes=(*wish.notes, note))
 
 
 def leaves_out(wish: WorkloadWish) -> bool:

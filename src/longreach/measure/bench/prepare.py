@@ -45,7 +45,7 @@ async def prepare_workload(
     async with open_client(read_endpoint(target.base_url, target.api_key_env), settings.timeouts) as client:
         on_event(BenchEvent("reach"))
         reached = await reach(client, target)
-        wish = fit_wish(wish, reached.state.max_model_len or target.expected.max_model_len)
+        wish = fit_wish(wish, target.expected.max_model_len, reached.state.max_model_len)
         if reached.error is not None:
             return await _outline(wish, target.tokenizer, reached.error)
         if "evicted" in settings.states:  # refuses, before anything long begins, what cannot be flooded
