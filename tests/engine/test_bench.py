@@ -124,7 +124,7 @@ async def test_a_prompt_beyond_the_limit_is_refused_in_the_engines_own_words(
 
 async def test_what_a_plan_rules_out_is_not_sent(target: BenchTarget, tiny_server: TinyServer) -> None:
     planned = replace(target.expected, max_model_len=tiny_server.max_model_len)
+    source = SyntheticSource(1, 1_000, tiny_server.max_model_len - 999)
     with pytest.raises(UsageError, match="do not fit the server") as caught:
-        source = SyntheticSource(1, 1_000, tiny_server.max_model_len - 999)
         await run(replace(target, expected=planned), source, BenchSettings())
     assert caught.value.fix == "--input-tokens 999"
